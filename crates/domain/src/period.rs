@@ -1,0 +1,111 @@
+//! Periods: the slices of time in which counting restarts.
+
+use std::fmt;
+
+use jiff::civil::Date;
+
+/// When a series begins again at its first value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reset {
+    /// One period, `all`.
+    Never,
+    /// `2026`.
+    Yearly,
+    /// `2026-Q1`.
+    Quarterly,
+    /// `2026-01`.
+    Monthly,
+    /// `2026-01-31`.
+    Daily,
+}
+
+impl Reset {
+    /// Every reset, for tables and messages.
+    pub const ALL: [Self; 5] = [Self::Never, Self::Yearly, Self::Quarterly, Self::Monthly, Self::Daily];
+
+    /// The word in the API and in the database.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::Yearly => "yearly",
+            Self::Quarterly => "quarterly",
+            Self::Monthly => "monthly",
+            Self::Daily => "daily",
+        }
+    }
+
+    /// Reads the word; none if there is no such reset.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reset| reset.word() == word)
+    }
+}
+
+/// The name of a period, the last part of a counter's key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Period(String);
+
+impl Period {
+    /// The period that a document of this date belongs to.
+    pub fn of(reset: Reset, date: Date) -> Self {
+        let (y, m, d) = (date.year(), date.month(), date.day());
+        Self(match reset {
+            Reset::Never => "all".to_owned(),
+            Reset::Yearly => format!("{y:04}"),
+            Reset::Quarterly => format!("{y:04}-Q{}", quarter(date)),
+            Reset::Monthly => format!("{y:04}-{m:02}"),
+            Reset::Daily => format!("{y:04}-{m:02}-{d:02}"),
+        })
+    }
+
+    /// Takes a name as stored or asked for. It is only ever compared, so any short text will do.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The quarter of the year, 1 to 4.
+pub fn quarter(date: Date) -> i8 {
+    (date.month() - 1) / 3 + 1
+}
+
+/// Reads a document date: RFC 3339 full-date, years 0001 to 9999, a day that exists.
+pub fn parse_date(raw: &str) -> Result<Date, String> {
+    let shape = raw.len() == 10
+        && raw.bytes().enumerate().all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() });
+    let date = shape.then(|| raw.parse::<Date>().ok()).flatten().filter(|date| date.year() >= 1);
+    date.ok_or_else(|| "must be a date that exists, as YYYY-MM-DD".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    #[test]
+    fn periods_are_named_by_their_reset() {
+        let day = date(2026, 1, 31);
+        let names: Vec<_> = Reset::ALL.iter().map(|r| Period::of(*r, day).to_string()).collect();
+        assert_eq!(names, ["all", "2026", "2026-Q1", "2026-01", "2026-01-31"]);
+        assert_eq!(Period::of(Reset::Quarterly, date(2026, 12, 1)).as_str(), "2026-Q4");
+    }
+
+    #[test]
+    fn dates_are_strict() {
+        assert_eq!(parse_date("2024-02-29"), Ok(date(2024, 2, 29)));
+        for bad in ["", "0000-00-00", "0000-01-01", "20261-01-01", "2026-02-29", "2026-1-1", "20260101", "2026-01-01T00:00:00Z", "+2026-1-01"] {
+            assert!(parse_date(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A business no. A refusal is not a failure: the request was understood, nothing was used, and the
+//! caller is told what would be right.
+
+use jiff::civil::Date;
+
+use crate::{id::SeriesName, period::Period, series::FieldError};
+
+/// Why the answer is no.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Fields that can't be right, all that were found.
+    #[error("{}", fields(.0))]
+    Invalid(Vec<FieldError>),
+    /// There is no such thing, or it is another tenant's.
+    #[error("there is no {0}")]
+    NotFound(String),
+    /// A series of this name is there already.
+    #[error("the series {0} exists already; choose another name, or change it with PATCH")]
+    SeriesExists(SeriesName),
+    /// The texts of two series of one issuer could collide.
+    #[error("the texts could be those of series {series}, for example {example}; choose another pattern or another issuer")]
+    PatternOverlaps {
+        /// The series it meets.
+        series: String,
+        /// A text that both could make.
+        example: String,
+    },
+    /// The series takes no issues for now.
+    #[error("the series is paused; resume it to issue")]
+    SeriesPaused,
+    /// The series is closed for ever.
+    #[error("the series is closed and takes no more numbers; issue in another series")]
+    SeriesClosed,
+    /// The period is closed for ever.
+    #[error("the period {0} is closed and takes no more numbers; date the document in an open period")]
+    PeriodClosed(Period),
+    /// The next text would not fit width or length.
+    #[error("the next value, {next}, no longer fits the pattern of this series; widen it or continue in another series")]
+    SeriesExhausted {
+        /// The value that does not fit.
+        next: i64,
+    },
+    /// The range of the present run is used up.
+    #[error("the range ends at {limit} and has no {wanted} values left; add a range")]
+    RangeExhausted {
+        /// The last value of the range.
+        limit: i64,
+        /// How many were asked for.
+        wanted: usize,
+    },
+    /// The reference already has a number under another date.
+    #[error("document {reference} has number {number} of {date} already; ask with that date, or use another document_ref")]
+    DocumentConflict {
+        /// The reference.
+        reference: String,
+        /// Its number.
+        number: String,
+        /// The date of that number.
+        date: Date,
+    },
+    /// The reference's number was given up for good.
+    #[error("document {reference} had number {number}, which is voided; use a new document_ref")]
+    DocumentVoided {
+        /// The reference.
+        reference: String,
+        /// Its number.
+        number: String,
+    },
+    /// The text stands on a document already.
+    #[error("number {0} exists already in this series; raise the counter or change the pattern")]
+    NumberExists(String),
+    /// The key was used for something else.
+    #[error("this Idempotency-Key was used for another request; use a new key for a new request")]
+    KeyReused,
+    /// The first request with this key is still running.
+    #[error("the first request with this Idempotency-Key is still running; repeat it in a moment")]
+    KeyInProgress,
+}
+
+fn fields(errors: &[FieldError]) -> String {
+    match errors {
+        [only] => format!("{}: {}", if only.pointer.is_empty() { "the body" } else { &only.pointer }, only.detail),
+        many => format!("{} fields are not right; see errors", many.len()),
+    }
+}

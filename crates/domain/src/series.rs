@@ -1,0 +1,247 @@
+//! A series: a named run of numbers and the settings that decide them.
+
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
+
+use crate::{
+    MAX_VALUE,
+    id::{IssuerName, SeriesName},
+    pattern::{MAX_TEXT, Overflow, Pattern},
+    period::{Period, Reset},
+};
+
+/// A field and what would be right for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// JSON pointer (RFC 6901) into the caller's body.
+    pub pointer: String,
+    /// What is wrong and what would be right.
+    pub detail: String,
+}
+
+impl FieldError {
+    /// An error at a place.
+    pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), detail: detail.into() }
+    }
+}
+
+/// What a tenant asks for, before it was checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    /// See [`Settings::issuer`].
+    pub issuer: String,
+    /// See [`Settings::pattern`].
+    pub pattern: String,
+    /// See [`Settings::reset`].
+    pub reset: String,
+    /// See [`Settings::time_zone`].
+    pub time_zone: String,
+    /// See [`Settings::first`].
+    pub first: i64,
+    /// See [`Settings::gapless`].
+    pub gapless: bool,
+    /// See [`Settings::overflow`].
+    pub overflow: String,
+    /// See [`Settings::max_length`].
+    pub max_length: i32,
+}
+
+/// What decides the numbers of a series. Checked as a whole: each setting fits the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The legal entity whose texts must not collide.
+    pub issuer: IssuerName,
+    /// How a value becomes a text.
+    pub pattern: Pattern,
+    /// When counting begins again.
+    pub reset: Reset,
+    /// An IANA zone; it decides which day it is where the document is dated today.
+    pub time_zone: String,
+    /// The first value of every period.
+    pub first: i64,
+    /// False allows values to be skipped by an explained jump.
+    pub gapless: bool,
+    /// What happens when a value no longer fits its width.
+    pub overflow: Overflow,
+    /// The longest text allowed, in characters.
+    pub max_length: i32,
+}
+
+/// A series as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// Its code.
+    pub name: SeriesName,
+    /// What decides its numbers.
+    pub settings: Settings,
+    /// Whether it takes issues.
+    pub status: Status,
+    /// Counts changes; a counter carries the version that its numbers are rendered with.
+    pub version: i64,
+}
+
+/// Whether a series takes issues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It does.
+    Active,
+    /// Not for now.
+    Paused,
+    /// Never again.
+    Closed,
+}
+
+impl Status {
+    /// The word in the API and in the database.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Paused => "paused",
+            Self::Closed => "closed",
+        }
+    }
+
+    /// Reads the word; none if there is no such status.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Active, Self::Paused, Self::Closed].into_iter().find(|status| status.word() == word)
+    }
+}
+
+impl Draft {
+    /// Checks every field and then how they fit together; all errors at once.
+    pub fn check(&self) -> Result<Settings, Vec<FieldError>> {
+        let mut errors = Vec::new();
+        let mut fail = |pointer: &str, detail: String| errors.push(FieldError::new(pointer, detail));
+        let issuer = IssuerName::parse(&self.issuer).map_err(|e| fail("/issuer", e.to_string())).ok();
+        let pattern = Pattern::parse(&self.pattern).map_err(|e| fail("/pattern", e.to_string())).ok();
+        let reset = Reset::from_word(&self.reset);
+        if reset.is_none() {
+            fail("/reset", format!("must be one of {}", Reset::ALL.map(Reset::word).join(", ")));
+        }
+        let overflow = Overflow::from_word(&self.overflow);
+        if overflow.is_none() {
+            fail("/overflow", "must be refuse or widen".to_owned());
+        }
+        if TimeZone::get(&self.time_zone).is_err() || !self.time_zone.contains('/') && self.time_zone != "UTC" {
+            fail("/time_zone", "must be an IANA time zone such as Europe/Istanbul, or UTC".to_owned());
+        }
+        if !(0..=MAX_VALUE).contains(&self.first) {
+            fail("/first", format!("must be from 0 to {MAX_VALUE}"));
+        }
+        let longest = i32::try_from(MAX_TEXT).unwrap_or(i32::MAX);
+        if !(1..=longest).contains(&self.max_length) {
+            fail("/max_length", format!("must be from 1 to {longest} characters"));
+        }
+        let (Some(issuer), Some(pattern), Some(reset), Some(overflow), true) = (issuer, pattern, reset, overflow, errors.is_empty())
+        else {
+            return Err(errors);
+        };
+        let settings = Settings {
+            issuer,
+            pattern,
+            reset,
+            time_zone: self.time_zone.clone(),
+            first: self.first,
+            gapless: self.gapless,
+            overflow,
+            max_length: self.max_length,
+        };
+        settings.check_fit().map(|()| settings).map_err(|error| vec![error])
+    }
+}
+
+impl Settings {
+    fn check_fit(&self) -> Result<(), FieldError> {
+        if !self.pattern.tells_periods_apart(self.reset) {
+            let need = match self.reset {
+                Reset::Never => "",
+                Reset::Yearly => "{yyyy} or {yy}",
+                Reset::Quarterly => "the year and {q} or {mm}",
+                Reset::Monthly => "the year and {mm}",
+                Reset::Daily => "the year, {mm} and {dd}",
+            };
+            let detail = format!("with reset {} the texts would repeat: put {need} into the pattern, or choose reset never", self.reset.word());
+            return Err(FieldError::new("/pattern", detail));
+        }
+        match self.pattern.length(self.first, self.overflow) {
+            None => Err(FieldError::new("/first", "does not fit the width of {seq:N}; widen the pattern or choose overflow widen")),
+            Some(length) if i32::try_from(length).is_ok_and(|length| length <= self.max_length) => Ok(()),
+            Some(length) => {
+                let detail = format!("the first text has {length} characters, more than max_length {}", self.max_length);
+                Err(FieldError::new("/pattern", detail))
+            }
+        }
+    }
+
+    /// The date of a document that names none: today in the series' zone.
+    pub fn today(&self, at: Timestamp) -> Date {
+        // The zone was checked when the series was created and the zone database is part of the program.
+        let zone = TimeZone::get(&self.time_zone).unwrap_or(TimeZone::UTC);
+        zone.to_datetime(at).date()
+    }
+
+    /// The period of a date.
+    pub fn period(&self, date: Date) -> Period {
+        Period::of(self.reset, date)
+    }
+
+    /// The text of a value on a date, or `None` where width or `max_length` forbid it.
+    pub fn text(&self, value: i64, date: Date) -> Option<String> {
+        let text = self.pattern.render(value, date, self.overflow)?;
+        i32::try_from(text.len()).is_ok_and(|length| length <= self.max_length).then_some(text)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    pub(crate) fn draft(pattern: &str, reset: &str) -> Draft {
+        Draft {
+            issuer: "default".into(),
+            pattern: pattern.into(),
+            reset: reset.into(),
+            time_zone: "Europe/Istanbul".into(),
+            first: 1,
+            gapless: true,
+            overflow: "refuse".into(),
+            max_length: 16,
+        }
+    }
+
+    #[test]
+    fn every_wrong_field_is_named_at_once() {
+        let bad = Draft {
+            issuer: "No Body".into(),
+            pattern: "{seq".into(),
+            reset: "weekly".into(),
+            time_zone: "Mars/Olympus".into(),
+            first: MAX_VALUE + 1,
+            gapless: true,
+            overflow: "wrap".into(),
+            max_length: 0,
+        };
+        let pointers: Vec<_> = bad.check().unwrap_err().into_iter().map(|e| e.pointer).collect();
+        assert_eq!(pointers, ["/issuer", "/pattern", "/reset", "/overflow", "/time_zone", "/first", "/max_length"]);
+    }
+
+    #[test]
+    fn settings_must_fit_each_other() {
+        assert!(draft("ABC{yyyy}{seq:9}", "yearly").check().is_ok());
+        assert!(draft("A{seq:9}", "yearly").check().is_err());
+        assert!(draft("A{yyyy}{seq:5}", "monthly").check().is_err());
+        assert!(draft("ABCD{yyyy}{seq:9}", "yearly").check().is_err(), "17 characters");
+        assert!(Draft { first: 10_000, ..draft("{seq:4}", "never") }.check().is_err());
+        assert!(Draft { first: 10_000, overflow: "widen".into(), ..draft("{seq:4}", "never") }.check().is_ok());
+    }
+
+    #[test]
+    fn one_instant_decides_the_day_in_the_zone() {
+        let istanbul = draft("ABC{yyyy}{seq:9}", "yearly").check().unwrap();
+        let late: Timestamp = "2026-12-31T21:30:00Z".parse().unwrap();
+        assert_eq!(istanbul.today(late), date(2027, 1, 1));
+        assert_eq!(istanbul.period(istanbul.today(late)).as_str(), "2027");
+    }
+}

@@ -1,0 +1,2 @@
+//! seriatim
+fn main() {}

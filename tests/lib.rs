@@ -1,0 +1,1 @@
+//! Nothing lives here: the package is its one integration binary, `main.rs`.
