@@ -7,7 +7,10 @@ use std::fmt;
 
 use jiff::civil::Date;
 
-use crate::{MAX_VALUE, period::{Period, Reset, quarter}};
+use crate::{
+    MAX_VALUE,
+    period::{Period, Reset, quarter},
+};
 
 /// The longest pattern that is read.
 const MAX_PATTERN: usize = 200;
@@ -115,7 +118,8 @@ impl Pattern {
                 }
                 ' '..='~' => literal.push(c),
                 _ => {
-                    let what = format!("U+{:04X} is not printable ASCII; look-alikes and invisible characters are refused", c as u32);
+                    let what =
+                        format!("U+{:04X} is not printable ASCII; look-alikes and invisible characters are refused", c as u32);
                     return Err(wrong(at, what));
                 }
             }
@@ -174,7 +178,9 @@ impl Pattern {
                 Token::Literal(literal) => (part == literal).then_some(())?,
                 Token::Seq(width) => {
                     let fits = match width {
-                        Some(width) => digits == *width || digits > *width && overflow == Overflow::Widen && !part.starts_with('0'),
+                        Some(width) => {
+                            digits == *width || digits > *width && overflow == Overflow::Widen && !part.starts_with('0')
+                        }
                         None => !part.starts_with('0') || part == "0",
                     };
                     parts.value = Some(number(part).filter(|_| fits)?);
@@ -292,7 +298,9 @@ fn token(name: &str) -> Result<Token, String> {
                 let width = width.parse().ok().filter(|width| plain && (1..=MAX_WIDTH).contains(width));
                 Token::Seq(Some(width.ok_or(format!("the width of {{seq:N}} is a number from 1 to {MAX_WIDTH}"))?))
             }
-            None => return Err(format!("{{{}}} is no token; there are yyyy, yy, mm, dd, q, seq and seq:N", name.escape_default())),
+            None => {
+                return Err(format!("{{{}}} is no token; there are yyyy, yy, mm, dd, q, seq and seq:N", name.escape_default()));
+            }
         },
     })
 }
@@ -341,8 +349,21 @@ mod tests {
     #[test]
     fn errors_name_the_place() {
         for (source, at) in [
-            ("", 1), ("ABC", 3), ("{seq}{seq}", 6), ("A{nope}{seq}", 2), ("A{seq", 2), ("A}{seq}", 2), ("{se{q}", 4),
-            ("A{seq:0}", 2), ("A{seq:17}", 2), ("A{seq:+4}", 2), ("АВС{seq}", 1), ("A\u{200b}{seq}", 2), (" {seq}", 1), ("{seq} ", 6), ("{fy}{seq}", 1),
+            ("", 1),
+            ("ABC", 3),
+            ("{seq}{seq}", 6),
+            ("A{nope}{seq}", 2),
+            ("A{seq", 2),
+            ("A}{seq}", 2),
+            ("{se{q}", 4),
+            ("A{seq:0}", 2),
+            ("A{seq:17}", 2),
+            ("A{seq:+4}", 2),
+            ("АВС{seq}", 1),
+            ("A\u{200b}{seq}", 2),
+            (" {seq}", 1),
+            ("{seq} ", 6),
+            ("{fy}{seq}", 1),
         ] {
             assert_eq!(Pattern::parse(source).unwrap_err().at, at, "{source:?}");
         }

@@ -81,8 +81,8 @@ pub fn quarter(date: Date) -> i8 {
 
 /// Reads a document date: RFC 3339 full-date, years 0001 to 9999, a day that exists.
 pub fn parse_date(raw: &str) -> Result<Date, String> {
-    let shape = raw.len() == 10
-        && raw.bytes().enumerate().all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() });
+    let shape =
+        raw.len() == 10 && raw.bytes().enumerate().all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() });
     let date = shape.then(|| raw.parse::<Date>().ok()).flatten().filter(|date| date.year() >= 1);
     date.ok_or_else(|| "must be a date that exists, as YYYY-MM-DD".to_owned())
 }
@@ -104,7 +104,17 @@ mod tests {
     #[test]
     fn dates_are_strict() {
         assert_eq!(parse_date("2024-02-29"), Ok(date(2024, 2, 29)));
-        for bad in ["", "0000-00-00", "0000-01-01", "20261-01-01", "2026-02-29", "2026-1-1", "20260101", "2026-01-01T00:00:00Z", "+2026-1-01"] {
+        for bad in [
+            "",
+            "0000-00-00",
+            "0000-01-01",
+            "20261-01-01",
+            "2026-02-29",
+            "2026-1-1",
+            "20260101",
+            "2026-01-01T00:00:00Z",
+            "+2026-1-01",
+        ] {
             assert!(parse_date(bad).is_err(), "{bad}");
         }
     }

@@ -132,7 +132,8 @@ impl Draft {
         if !(1..=longest).contains(&self.max_length) {
             fail("/max_length", format!("must be from 1 to {longest} characters"));
         }
-        let (Some(issuer), Some(pattern), Some(reset), Some(overflow), true) = (issuer, pattern, reset, overflow, errors.is_empty())
+        let (Some(issuer), Some(pattern), Some(reset), Some(overflow), true) =
+            (issuer, pattern, reset, overflow, errors.is_empty())
         else {
             return Err(errors);
         };
@@ -160,11 +161,16 @@ impl Settings {
                 Reset::Monthly => "the year and {mm}",
                 Reset::Daily => "the year, {mm} and {dd}",
             };
-            let detail = format!("with reset {} the texts would repeat: put {need} into the pattern, or choose reset never", self.reset.word());
+            let detail = format!(
+                "with reset {} the texts would repeat: put {need} into the pattern, or choose reset never",
+                self.reset.word()
+            );
             return Err(FieldError::new("/pattern", detail));
         }
         match self.pattern.length(self.first, self.overflow) {
-            None => Err(FieldError::new("/first", "does not fit the width of {seq:N}; widen the pattern or choose overflow widen")),
+            None => {
+                Err(FieldError::new("/first", "does not fit the width of {seq:N}; widen the pattern or choose overflow widen"))
+            }
             Some(length) if i32::try_from(length).is_ok_and(|length| length <= self.max_length) => Ok(()),
             Some(length) => {
                 let detail = format!("the first text has {length} characters, more than max_length {}", self.max_length);

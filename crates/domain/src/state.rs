@@ -23,16 +23,8 @@ pub enum State {
 
 impl State {
     /// Every state, for tables and messages.
-    pub const ALL: [Self; 8] = [
-        Self::Reserved,
-        Self::Sending,
-        Self::Failed,
-        Self::InDoubt,
-        Self::Issued,
-        Self::Voided,
-        Self::Released,
-        Self::Missing,
-    ];
+    pub const ALL: [Self; 8] =
+        [Self::Reserved, Self::Sending, Self::Failed, Self::InDoubt, Self::Issued, Self::Voided, Self::Released, Self::Missing];
 
     /// The word in the API and in the database.
     pub fn word(self) -> &'static str {

@@ -1,1 +1,71 @@
-//! ledger
+//! All SQL of a shard: every operation as one transaction.
+//!
+//! One file per operation (`issue`, `preview`, `audit` …), one per table family (`claim`, `counter`,
+//! `number`, `series`). The dangerous one is `issue.rs`; it begins with its statements as a table, and why
+//! in that order.
+
+mod audit;
+mod claim;
+mod clocks;
+mod counter;
+mod explain;
+mod issue;
+mod migrate;
+mod number;
+mod preview;
+mod series;
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use domain::clock::Clock;
+use jiff::SignedDuration;
+use sqlx::PgPool;
+use store::Error;
+
+pub use audit::{Audit, Gap, PeriodAudit, Run};
+pub use explain::{Entry, Explained, Unused};
+pub use issue::{Answer, Member, Order};
+pub use migrate::migrate;
+pub use number::Number;
+pub use preview::Preview;
+pub use series::NewSeries;
+
+/// A handle to every shard; cheap to clone.
+#[derive(Clone)]
+pub struct Ledger {
+    shards: Arc<BTreeMap<String, PgPool>>,
+    clock: Arc<dyn Clock>,
+    /// How far apart the clocks of this process and of a shard may be; none where a test moves one of them.
+    tolerance: Option<SignedDuration>,
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger").field("shards", &self.shards.keys()).finish_non_exhaustive()
+    }
+}
+
+impl Ledger {
+    /// A handle to the shards at these addresses (by name), as the app role, with at most `connections` at
+    /// once to each.
+    pub fn open(
+        shards: &BTreeMap<String, String>,
+        connections: u32,
+        clock: Arc<dyn Clock>,
+        tolerance: Option<SignedDuration>,
+    ) -> Result<Self, Error> {
+        let pools = shards.iter().map(|(name, url)| Ok((name.clone(), store::pool(url, connections)?)));
+        Ok(Self { shards: Arc::new(pools.collect::<Result<_, Error>>()?), clock, tolerance })
+    }
+
+    /// The names of the shards that this process can reach by configuration.
+    pub fn shards(&self) -> impl Iterator<Item = &str> {
+        self.shards.keys().map(String::as_str)
+    }
+
+    fn shard(&self, name: &str) -> Result<&PgPool, Error> {
+        let unknown =
+            || Error::Unavailable(format!("shard {name} is in the directory but not in this process's configuration").into());
+        self.shards.get(name).ok_or_else(unknown)
+    }
+}

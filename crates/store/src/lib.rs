@@ -1,1 +1,20 @@
-//! store
+//! What both SQL crates stand on: pools with their guards, the one transaction wrapper, and which errors
+//! are worth another try.
+//!
+//! | guard | against |
+//! |---|---|
+//! | a transaction needs an [`Authority`] | SQL on a tenant's rows without saying whose |
+//! | the tenant is set in the same round trip as BEGIN, for this transaction only | one tenant's setting seen by the next |
+//! | every released connection is rolled back | a `begin` cancelled in flight leaves the connection inside an open transaction, whose next statements vanish |
+//! | statement, lock and idle time-outs on every session | an orphaned statement that holds a row |
+//! | a connection lost during COMMIT is [`Error::Unknown`] | reporting "failed" for what was committed |
+
+mod error;
+mod pool;
+mod retry;
+mod tx;
+
+pub use error::{Error, Stop};
+pub use pool::{connect_once, pool};
+pub use retry::Retry;
+pub use tx::{Authority, Snapshot, Tx, ping};

@@ -1,2 +1,88 @@
-//! xtask
-fn main() {}
+//! Set-up and tests for people: `cargo xtask dev`, `cargo xtask test`, `cargo xtask sqlx`.
+
+mod sqlx;
+
+use std::{
+    env,
+    process::{Command, ExitCode},
+};
+
+const HELP: &str = "\
+cargo xtask dev [OPTIONS]   build seriatim and run it with databases of its own (OPTIONS: see seriatim dev --help)
+cargo xtask test [FILTER]   run every test
+cargo xtask sqlx            check the queries against the migrations anew and write the .sqlx folders
+cargo xtask ci              what CI runs: formatting, lints, every test";
+
+fn main() -> ExitCode {
+    let mut words = env::args().skip(1);
+    let verb = words.next().unwrap_or_default();
+    let rest: Vec<String> = words.collect();
+    let done = match verb.as_str() {
+        "dev" => build().and_then(|()| run("target/debug/seriatim", [&["dev".to_owned()], rest.as_slice()].concat())),
+        "test" => test(rest),
+        "sqlx" => sqlx::renew(),
+        "ci" => ci(),
+        "" | "help" | "--help" | "-h" => {
+            println!("{HELP}");
+            Ok(())
+        }
+        other => Err(format!("there is no {other}\n{HELP}")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn ci() -> Result<(), String> {
+    say("formatting");
+    cargo(&["fmt", "--all", "--check"])?;
+    say("lints");
+    cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
+    test(Vec::new())
+}
+
+/// The programs are built first: some tests run them.
+fn test(rest: Vec<String>) -> Result<(), String> {
+    say("building");
+    build()?;
+    say("testing");
+    run(&cargo_program(), [&["test".to_owned(), "--workspace".to_owned(), "--locked".to_owned()], rest.as_slice()].concat())
+}
+
+/// All at once, so that dependencies are built with one set of features, the tests' own.
+fn build() -> Result<(), String> {
+    cargo(&["build", "--workspace", "--bins", "--locked"])
+}
+
+fn cargo(words: &[&str]) -> Result<(), String> {
+    run(&cargo_program(), words.iter().map(|word| (*word).to_owned()).collect())
+}
+
+fn cargo_program() -> String {
+    env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
+}
+
+fn run(program: &str, words: Vec<String>) -> Result<(), String> {
+    let mut command = Command::new(program);
+    command.args(&words);
+    succeed(&mut command)
+}
+
+fn succeed(command: &mut Command) -> Result<(), String> {
+    // Without its environment, which may hold a password.
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    let shown = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{shown}: {status}")),
+        Err(why) => Err(format!("{shown}: {why}")),
+    }
+}
+
+fn say(what: &str) {
+    println!("\n== {what}");
+}

@@ -1,0 +1,49 @@
+//! The keeper: a small shell that waits for its standard input to end, which happens when this program is
+//! gone, however it went. Then it stops the server and, for a temporary cluster, removes the folder.
+
+use std::{
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use crate::Error;
+
+/// `$1` server pid, `$2` folder, `$3` `remove` or `keep`. The pid file is compared first: a pid that the
+/// system has given to somebody else by now is left alone.
+const SCRIPT: &str = r#"
+read -r _
+pid_file="$2/postgres/postmaster.pid"
+ours() { [ -f "$pid_file" ] && [ "$(head -n 1 "$pid_file" 2>/dev/null)" = "$1" ]; }
+tries=0
+while ours "$1" && kill -0 "$1" 2>/dev/null && [ "$tries" -lt 300 ]; do
+  if [ "$tries" -eq 0 ]; then kill -INT "$1"; fi
+  if [ "$tries" -eq 200 ]; then kill -QUIT "$1"; fi
+  tries=$((tries + 1))
+  sleep 0.1
+done
+if [ "$3" = remove ]; then rm -rf "$2"; fi
+"#;
+
+#[derive(Debug)]
+pub(crate) struct Keeper(Child);
+
+impl Keeper {
+    pub(crate) fn watch(server: u32, folder: &Path, remove: bool) -> Result<Self, Error> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", SCRIPT, "seriatim-keeper", &server.to_string()]).arg(folder).arg(if remove {
+            "remove"
+        } else {
+            "keep"
+        });
+        // A group of its own, so that Ctrl-C does not end it before its work.
+        command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        command.spawn().map(Self).map_err(Error::io("starting the keeper"))
+    }
+
+    /// Lets it do its work now and waits for it.
+    pub(crate) fn finish(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}

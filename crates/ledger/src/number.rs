@@ -1,0 +1,122 @@
+//! Numbers, as they are answered.
+
+use domain::{id::SeriesName, period::Period, principal::Principal, state::State};
+use jiff::{Timestamp, civil::Date};
+use jiff_sqlx::{Date as SqlDate, Timestamp as SqlTimestamp};
+use store::{Error, Tx};
+
+/// A number that was given to a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// The integer.
+    pub value: i64,
+    /// The text on the document.
+    pub number: String,
+    /// The period it belongs to.
+    pub period: Period,
+    /// Which part of the series, 0 where it has one.
+    pub part: i16,
+    /// What has become of it.
+    pub state: State,
+    /// The caller's reference of the document.
+    pub document_ref: Option<String>,
+    /// The document's date.
+    pub document_date: Date,
+    /// The instant of the request that it was given to.
+    pub at: Timestamp,
+}
+
+pub(crate) struct Row {
+    pub(crate) value: i64,
+    pub(crate) number: Option<String>,
+    pub(crate) period: String,
+    pub(crate) part: i16,
+    pub(crate) state: String,
+    pub(crate) document_ref: Option<String>,
+    pub(crate) document_date: Option<SqlDate>,
+    pub(crate) at: SqlTimestamp,
+}
+
+impl TryFrom<Row> for Number {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        let odd = |what: &str| Error::corrupt(format!("number {} of {}: {what}", row.value, row.period));
+        Ok(Self {
+            value: row.value,
+            number: row.number.ok_or_else(|| odd("no text"))?,
+            part: row.part,
+            state: State::from_word(&row.state).ok_or_else(|| odd("state"))?,
+            document_ref: row.document_ref,
+            document_date: row.document_date.ok_or_else(|| odd("no date"))?.to_jiff(),
+            at: row.at.to_jiff(),
+            period: Period::named(row.period),
+        })
+    }
+}
+
+/// The numbers that documents of these references have already, one index look-up per reference.
+pub(crate) async fn known(
+    tx: &mut Tx,
+    principal: &Principal,
+    series: &SeriesName,
+    references: &[String],
+) -> Result<Vec<Number>, Error> {
+    if references.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select n.value as "value!", n.number, n.period as "period!", n.part as "part!", n.state as "state!",
+                  n.document_ref, n.document_date, n.at as "at!"
+             from unnest($3::text[]) asked (reference)
+            cross join lateral (select value, number, period, part, state, document_ref, document_date, at from number
+              where tenant_id = $1 and series = $2 and document_ref = asked.reference offset 0) n"#,
+        principal.tenant.0,
+        series.as_str(),
+        references
+    )
+    .fetch_all(tx.db())
+    .await?;
+    rows.into_iter().map(Number::try_from).collect()
+}
+
+/// Where numbers are: (period, part, value) each.
+pub(crate) type Places = Vec<(String, i16, i64)>;
+
+/// The numbers at these places, in their order, one index look-up each.
+pub(crate) async fn at_places(
+    tx: &mut Tx,
+    principal: &Principal,
+    series: &SeriesName,
+    places: Places,
+) -> Result<Vec<Number>, Error> {
+    let wanted = places.len();
+    let (mut periods, mut parts, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for (period, part, value) in places {
+        periods.push(period);
+        parts.push(part);
+        values.push(value);
+    }
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select n.value as "value!", n.number, n.period as "period!", n.part as "part!", n.state as "state!",
+                  n.document_ref, n.document_date, n.at as "at!"
+             from unnest($3::text[], $4::smallint[], $5::bigint[]) with ordinality asked (period, part, value, place)
+            cross join lateral (select value, number, period, part, state, document_ref, document_date, at from number
+              where tenant_id = $1 and series = $2 and part = asked.part and period = asked.period
+                and value = asked.value offset 0) n
+            order by asked.place"#,
+        principal.tenant.0,
+        series.as_str(),
+        &periods,
+        &parts,
+        &values
+    )
+    .fetch_all(tx.db())
+    .await?;
+    if rows.len() != wanted {
+        return Err(Error::corrupt(format!("a claim of {series} names numbers that are not there")));
+    }
+    rows.into_iter().map(Number::try_from).collect()
+}

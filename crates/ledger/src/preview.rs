@@ -1,0 +1,47 @@
+//! What would come next. Uses nothing, locks nothing, promises nothing.
+
+use domain::{
+    id::SeriesName,
+    next::{Counter, Gate, Next, next},
+    period::Period,
+    principal::Principal,
+    refusal::Refusal,
+};
+use jiff::{Timestamp, civil::Date};
+use store::{Authority, Snapshot, Stop, Tx};
+
+use crate::{Ledger, counter, series};
+
+/// The numbers that would come next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preview {
+    /// In which period.
+    pub period: Period,
+    /// In order.
+    pub numbers: Vec<Next>,
+}
+
+impl Ledger {
+    /// The next `count` numbers for documents of this date; none is today in the series' zone.
+    pub async fn preview(
+        &self,
+        shard: &str,
+        principal: &Principal,
+        name: &SeriesName,
+        date: Option<Date>,
+        count: usize,
+        at: Timestamp,
+    ) -> Result<Preview, Stop> {
+        let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
+        let series = series::read(&mut tx, principal, name).await?;
+        let series = series.ok_or_else(|| Refusal::NotFound(format!("series {name}")))?;
+        let date = date.unwrap_or(series.settings.today(at));
+        let period = series.settings.period(date);
+        let counter = counter::look(&mut tx, principal, name, &period).await?;
+        tx.end().await?;
+        let untouched = || Counter { period: period.clone(), last: series.settings.first - 1, gate: Gate::Open, limit: None };
+        let counter = counter.unwrap_or_else(untouched);
+        let numbers = next(&series.settings, series.status, &counter, &vec![date; count])?;
+        Ok(Preview { period, numbers })
+    }
+}

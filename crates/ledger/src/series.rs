@@ -1,0 +1,122 @@
+//! Series as they stand on their shard.
+
+use domain::{
+    id::{IssuerName, SeriesName},
+    pattern::{Overflow, Pattern},
+    period::Reset,
+    principal::Principal,
+    series::{Series, Settings, Status},
+};
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx;
+use store::{Authority, Error, Retry, Snapshot, Stop, Tx};
+
+use crate::{Ledger, issue::PATIENCE};
+
+/// What the directory decided about a series, to be put on its shard.
+#[derive(Clone, Debug)]
+pub struct NewSeries {
+    /// Its code.
+    pub name: SeriesName,
+    /// The settings it begins with.
+    pub settings: Settings,
+    /// Counts the moves of the series.
+    pub epoch: i64,
+    /// When it was made.
+    pub at: Timestamp,
+    /// By whom.
+    pub by: String,
+}
+
+impl Ledger {
+    /// Puts a series on its shard if it is not there yet. The directory decided that it exists; doing this
+    /// twice, or by two at once, changes nothing.
+    pub async fn ensure_series(&self, shard: &str, principal: &Principal, new: &NewSeries) -> Result<(), Stop> {
+        let mut retry = Retry::within(PATIENCE);
+        loop {
+            match self.ensure_once(shard, principal, new).await {
+                Err(failure) => retry.again(failure).await?,
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    async fn ensure_once(&self, shard: &str, principal: &Principal, new: &NewSeries) -> Result<(), Error> {
+        let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
+        sqlx::query!(
+            "insert into series (tenant_id, series, issuer, pattern, reset, time_zone, first, gapless, overflow, max_length,
+                                 epoch, created_at, created_by)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+             on conflict (tenant_id, series) do nothing",
+            principal.tenant.0,
+            new.name.as_str(),
+            new.settings.issuer.as_str(),
+            new.settings.pattern.source(),
+            new.settings.reset.word(),
+            new.settings.time_zone,
+            new.settings.first,
+            new.settings.gapless,
+            new.settings.overflow.word(),
+            new.settings.max_length,
+            new.epoch,
+            new.at.to_sqlx() as _,
+            new.by
+        )
+        .execute(tx.db())
+        .await?;
+        tx.commit().await
+    }
+
+    /// A series as it stands; none if it is not on this shard.
+    pub async fn series(&self, shard: &str, principal: &Principal, name: &SeriesName) -> Result<Option<Series>, Stop> {
+        let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
+        let series = read(&mut tx, principal, name).await?;
+        tx.end().await?;
+        Ok(series)
+    }
+}
+
+/// The series as this statement sees it.
+pub(crate) async fn read(tx: &mut Tx, principal: &Principal, name: &SeriesName) -> Result<Option<Series>, Error> {
+    let row = sqlx::query_as!(
+        Row,
+        "select issuer, pattern, reset, time_zone, first, gapless, overflow, max_length, status, version
+           from series where tenant_id = $1 and series = $2",
+        principal.tenant.0,
+        name.as_str()
+    )
+    .fetch_optional(tx.db())
+    .await?;
+    row.map(|row| row.understand(name)).transpose()
+}
+
+struct Row {
+    issuer: String,
+    pattern: String,
+    reset: String,
+    time_zone: String,
+    first: i64,
+    gapless: bool,
+    overflow: String,
+    max_length: i32,
+    status: String,
+    version: i64,
+}
+
+impl Row {
+    fn understand(self, name: &SeriesName) -> Result<Series, Error> {
+        let odd = |what: &str| Error::corrupt(format!("series {name}: {what}"));
+        let settings = Settings {
+            issuer: IssuerName::parse(&self.issuer).map_err(|e| odd(&e.to_string()))?,
+            pattern: Pattern::parse(&self.pattern).map_err(|e| odd(&e.to_string()))?,
+            reset: Reset::from_word(&self.reset).ok_or_else(|| odd("reset"))?,
+            time_zone: self.time_zone,
+            first: self.first,
+            gapless: self.gapless,
+            overflow: Overflow::from_word(&self.overflow).ok_or_else(|| odd("overflow"))?,
+            max_length: self.max_length,
+        };
+        let status = Status::from_word(&self.status).ok_or_else(|| odd("status"))?;
+        Ok(Series { name: name.clone(), settings, status, version: self.version })
+    }
+}

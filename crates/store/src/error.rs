@@ -1,0 +1,94 @@
+//! Failures of the database, sorted by what the caller can do about them.
+
+use std::error::Error as StdError;
+
+use domain::refusal::Refusal;
+
+/// What went wrong with the database. A business no is never in here.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Somebody else was in the way (lock time-out, deadlock, serialization, all connections taken).
+    #[error("the database is busy")]
+    Busy(#[source] Box<dyn StdError + Send + Sync>),
+    /// The database can't be reached. Nothing was committed.
+    #[error("the database can't be reached")]
+    Unavailable(#[source] Box<dyn StdError + Send + Sync>),
+    /// The connection was lost while COMMIT was on its way: it happened or it did not. Running the same
+    /// transaction again with the same key finds out.
+    #[error("the outcome of the commit is unknown")]
+    Unknown(#[source] Box<dyn StdError + Send + Sync>),
+    /// A unique index refused a row; the name says which.
+    #[error("the constraint {constraint} refused a row")]
+    Conflict {
+        /// The constraint's or index's name.
+        constraint: String,
+    },
+    /// The rows moved under us between a read and the write that was conditional on it.
+    #[error("the rows changed meanwhile")]
+    Moved,
+    /// Stored data that this program would never write.
+    #[error("stored data is not as it must be: {0}")]
+    Corrupt(String),
+    /// Anything else; a bug or a broken installation.
+    #[error("the database refused a statement")]
+    Failed(#[source] Box<dyn StdError + Send + Sync>),
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        match &error {
+            sqlx::Error::Database(said) => match said.code().as_deref() {
+                // 55P03 lock_not_available, 40001 serialization_failure, 40P01 deadlock_detected,
+                // 57014 query_canceled (statement_timeout), 53300 too_many_connections.
+                Some("55P03" | "40001" | "40P01" | "57014" | "53300") => Self::Busy(error.into()),
+                Some("23505") => Self::Conflict { constraint: said.constraint().unwrap_or_default().to_owned() },
+                // 57P01–57P03: the server is going down or coming up; 08xxx: connection exceptions.
+                Some("57P01" | "57P02" | "57P03" | "57P05" | "25P03") => Self::Unavailable(error.into()),
+                Some(code) if code.starts_with("08") => Self::Unavailable(error.into()),
+                _ => Self::Failed(error.into()),
+            },
+            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => {
+                Self::Unavailable(error.into())
+            }
+            // Exhausted pool or nobody answering: the pool tells them apart where it has the connections to see.
+            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => Self::Unavailable(error.into()),
+            sqlx::Error::BeginFailed => Self::Unavailable(error.into()),
+            _ => Self::Failed(error.into()),
+        }
+    }
+}
+
+impl Error {
+    /// A stored word that no part of this program writes.
+    pub fn corrupt(what: impl Into<String>) -> Self {
+        Self::Corrupt(what.into())
+    }
+
+    /// Whether a unique index of this name refused the row.
+    pub fn is_conflict(&self, name: &str) -> bool {
+        matches!(self, Self::Conflict { constraint } if constraint == name)
+    }
+}
+
+/// Why an operation did not do what was asked: a business no, or a failure.
+#[derive(Debug, thiserror::Error)]
+pub enum Stop {
+    /// Understood and declined; nothing was used.
+    #[error(transparent)]
+    Refusal(#[from] Refusal),
+    /// The database failed.
+    #[error(transparent)]
+    Failure(#[from] Error),
+    /// This process and the shard disagree on what time it is, so neither can be trusted with a period.
+    #[error("the clocks of gateway and shard are {apart_ms} ms apart")]
+    ClocksApart {
+        /// How far, in milliseconds.
+        apart_ms: i64,
+    },
+}
+
+impl From<sqlx::Error> for Stop {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Failure(error.into())
+    }
+}

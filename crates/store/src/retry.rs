@@ -1,0 +1,103 @@
+//! Trying again: what, how often and how long.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use crate::Error;
+
+/// Decides after each failed attempt whether the whole transaction is run again.
+///
+/// Every transaction in this program is safe to repeat: it carries its idempotency key, or it only reads.
+#[derive(Debug)]
+pub struct Retry {
+    deadline: Instant,
+    attempt: u32,
+    lost: u32,
+    unknown: bool,
+    noise: RandomState,
+}
+
+/// A lost connection is worth a few attempts: the pool may hold several that a restart has killed.
+const LOST: u32 = 12;
+
+impl Retry {
+    /// Attempts until this much time has passed.
+    pub fn within(patience: Duration) -> Self {
+        Self { deadline: Instant::now() + patience, attempt: 0, lost: 0, unknown: false, noise: RandomState::new() }
+    }
+
+    /// Waits a little if another attempt makes sense, otherwise hands the error back.
+    ///
+    /// Once an outcome is unknown, only another attempt can find it out, so it stays
+    /// [`Error::Unknown`] until one succeeds.
+    pub async fn again(&mut self, error: Error) -> Result<(), Error> {
+        self.attempt += 1;
+        self.lost += u32::from(matches!(error, Error::Unavailable(_) | Error::Unknown(_)));
+        self.unknown |= matches!(error, Error::Unknown(_));
+        let hopeless = self.lost > LOST || matches!(error, Error::Corrupt(_) | Error::Failed(_));
+        let pause = self.pause();
+        if hopeless || Instant::now() + pause >= self.deadline {
+            return Err(if self.unknown { Error::Unknown(error.into()) } else { error });
+        }
+        tracing::debug!(attempt = self.attempt, error = %error, "running the transaction again");
+        tokio::time::sleep(pause).await;
+        Ok(())
+    }
+
+    /// Full jitter: somewhere between nothing and a bound that doubles, 4 ms to 128 ms. The noise only
+    /// spreads waiters out, so the hasher's random keys are random enough.
+    fn pause(&self) -> Duration {
+        let bound = 4_000_u64 << self.attempt.min(5);
+        Duration::from_micros(self.noise.hash_one(self.attempt) % bound)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn busy() -> Error {
+        Error::Busy("in the way".into())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_ends_at_the_deadline() {
+        let mut retry = Retry::within(Duration::from_secs(2));
+        let begun = Instant::now();
+        while retry.again(busy()).await.is_ok() {}
+        let spent = begun.elapsed();
+        assert!(spent > Duration::from_millis(1_800) && spent < Duration::from_secs(2), "{spent:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_broken_statement_is_not_tried_again() {
+        let mut retry = Retry::within(Duration::from_secs(2));
+        assert!(retry.again(Error::Failed("no such column".into())).await.is_err());
+        assert!(retry.again(Error::corrupt("a state")).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_unknown_outcome_stays_unknown() {
+        let mut retry = Retry::within(Duration::from_secs(2));
+        assert!(retry.again(Error::Unknown("cut".into())).await.is_ok());
+        let last = loop {
+            if let Err(error) = retry.again(busy()).await {
+                break error;
+            }
+        };
+        assert!(matches!(last, Error::Unknown(_)), "{last:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lost_connections_are_tried_a_few_times() {
+        let mut retry = Retry::within(Duration::from_secs(60));
+        for _ in 0..LOST {
+            assert!(retry.again(Error::Unavailable("gone".into())).await.is_ok());
+        }
+        assert!(retry.again(Error::Unavailable("gone".into())).await.is_err());
+    }
+}

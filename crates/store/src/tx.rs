@@ -1,0 +1,90 @@
+//! The one transaction wrapper. Nothing else begins a transaction (a lint holds that).
+//!
+//! | step | what | why there |
+//! |---|---|---|
+//! | begin | BEGIN and the authority's setting in one message | no statement can run before the setting; it ends with the transaction, so a pooled connection carries nothing over |
+//! | work | statements on [`Tx::db`] | row-level security compares each row with the setting |
+//! | commit | COMMIT; a lost connection is `Unknown` | the server may have done it; only the same transaction, run again with its key, can tell |
+//! | drop | ROLLBACK | a half-done piece of work owns nothing |
+
+use domain::principal::{Operator, Principal};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, Postgres, pool::PoolConnection};
+
+use crate::Error;
+
+/// In whose name a transaction acts; there is none without.
+#[derive(Clone, Copy, Debug)]
+pub enum Authority<'a> {
+    /// On one tenant's rows.
+    Tenant(&'a Principal),
+    /// On the table of tenants, and on no tenant's rows.
+    Operator(&'a Operator),
+    /// On what belongs to no tenant: the shards, and `authenticate()`.
+    Nobody,
+}
+
+/// What a transaction sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Snapshot {
+    /// Each statement sees what was committed before it began (READ COMMITTED): for everything that writes.
+    PerStatement,
+    /// All statements see one moment, and none writes (REPEATABLE READ, READ ONLY): for audits.
+    OneMoment,
+}
+
+/// An open transaction. Dropping it rolls back.
+#[derive(Debug)]
+pub struct Tx {
+    inner: sqlx::Transaction<'static, Postgres>,
+}
+
+impl Tx {
+    /// Takes a connection and begins, in the name of `authority`.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    pub async fn begin(pool: &PgPool, authority: Authority<'_>, snapshot: Snapshot) -> Result<Self, Error> {
+        let begin = match snapshot {
+            Snapshot::PerStatement => "BEGIN",
+            Snapshot::OneMoment => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        };
+        // A UUID prints as hex digits and dashes: nothing in it can end the literal.
+        let statement = match authority {
+            Authority::Tenant(principal) => format!("{begin}; SET LOCAL seriatim.tenant = '{}'", principal.tenant),
+            Authority::Operator(_) => format!("{begin}; SET LOCAL seriatim.operator = 'on'"),
+            Authority::Nobody => begin.to_owned(),
+        };
+        let begun = pool.begin_with(AssertSqlSafe(statement)).await;
+        begun.map(|inner| Self { inner }).map_err(|error| exhausted(pool, error))
+    }
+
+    /// The connection to run statements on.
+    pub fn db(&mut self) -> &mut PgConnection {
+        &mut self.inner
+    }
+
+    /// Commits. [`Error::Unknown`] where the connection was lost on the way.
+    pub async fn commit(self) -> Result<(), Error> {
+        self.inner.commit().await.map_err(|error| match Error::from(error) {
+            Error::Unavailable(source) => Error::Unknown(source),
+            other => other,
+        })
+    }
+
+    /// Ends a transaction that wrote nothing; the connection is clean when this returns.
+    pub async fn end(self) -> Result<(), Error> {
+        Ok(self.inner.rollback().await?)
+    }
+}
+
+/// A pool that timed out with all its connections taken is busy; with connections to spare, nobody answered.
+fn exhausted(pool: &PgPool, error: sqlx::Error) -> Error {
+    if matches!(error, sqlx::Error::PoolTimedOut) && pool.size() >= pool.options().get_max_connections() {
+        return Error::Busy(error.into());
+    }
+    error.into()
+}
+
+/// Whether the database answers at all; for readiness.
+pub async fn ping(pool: &PgPool) -> Result<(), Error> {
+    let mut connection: PoolConnection<Postgres> = pool.acquire().await.map_err(|error| exhausted(pool, error))?;
+    Ok(connection.ping().await?)
+}
