@@ -1,1 +1,38 @@
-//! api
+//! The public words: what goes over HTTP, and (feature `client`) a typed client for it.
+//!
+//! Names here are the contract. Rules are elsewhere: a body that parses may still be refused.
+
+#[cfg(feature = "client")]
+pub mod client;
+mod numbers;
+mod problem;
+mod series;
+mod tenants;
+
+pub use numbers::{
+    Audit, Entry, Explained, Gap, Issue, Item, Number, Numbers, PeriodAudit, Preview, PreviewNumber, Previewed, Run,
+};
+pub use problem::{FieldError, Problem, Slug};
+pub use series::{CreateSeries, ListedSeries, Series};
+pub use tenants::{CreateKey, CreateTenant, Key, Tenant};
+
+use serde::{Deserialize, Serialize};
+
+/// One page of a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Page<T> {
+    /// What is on it.
+    pub items: Vec<T>,
+    /// Where the next page begins; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// A request body. For its fingerprint, members equal to their default are left out, so that a later version
+/// with more members still recognises a repeated request.
+pub trait Body: Serialize + serde::de::DeserializeOwned {
+    /// The members that have a default, with it.
+    fn defaults() -> serde_json::Map<String, serde_json::Value> {
+        serde_json::Map::new()
+    }
+}

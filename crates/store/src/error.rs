@@ -51,8 +51,7 @@ impl From<sqlx::Error> for Error {
                 Self::Unavailable(error.into())
             }
             // Exhausted pool or nobody answering: the pool tells them apart where it has the connections to see.
-            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => Self::Unavailable(error.into()),
-            sqlx::Error::BeginFailed => Self::Unavailable(error.into()),
+            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::BeginFailed => Self::Unavailable(error.into()),
             _ => Self::Failed(error.into()),
         }
     }

@@ -1,0 +1,220 @@
+//! Numbers: issuing them, explaining them, auditing them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::Body;
+
+/// `POST /v1/series/{series}/numbers`: one document, `count` nameless ones, or a list of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Issue {
+    /// The caller's reference of the document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_ref: Option<String>,
+    /// Its date, RFC 3339 full-date; absent: today in the series' zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_date: Option<String>,
+    /// Kept with the number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Map<String, Value>>,
+    /// How many, for documents without a reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<i64>,
+    /// Several documents; all get a number, or none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<Vec<Item>>,
+}
+
+impl Body for Issue {}
+
+/// One of several documents.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Item {
+    /// The caller's reference of the document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_ref: Option<String>,
+    /// Its date.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_date: Option<String>,
+    /// Kept with the number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Map<String, Value>>,
+}
+
+/// A number that was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Number {
+    /// The text on the document.
+    pub number: String,
+    /// The integer.
+    pub value: i64,
+    /// The period it belongs to.
+    pub period: String,
+    /// Which part of the series.
+    pub part: i16,
+    /// The series.
+    pub series: String,
+    /// What has become of it.
+    pub state: String,
+    /// The caller's reference of the document.
+    pub document_ref: Option<String>,
+    /// The document's date.
+    pub document_date: String,
+    /// When it was given.
+    pub issued_at: String,
+}
+
+/// Several, in the order of the request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Numbers {
+    /// The numbers.
+    pub numbers: Vec<Number>,
+}
+
+/// One number read back with its whole history, existing or not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Explained {
+    /// The text that was asked for.
+    pub number: String,
+    /// The integer.
+    pub value: i64,
+    /// The period it belongs to.
+    pub period: String,
+    /// Which part of the series.
+    pub part: i16,
+    /// The series.
+    pub series: String,
+    /// What has become of it; `unused` for a text that was never given.
+    pub state: String,
+    /// The caller's reference of the document.
+    pub document_ref: Option<String>,
+    /// The document's date.
+    pub document_date: Option<String>,
+    /// When it was given.
+    pub issued_at: Option<String>,
+    /// What the caller wanted kept with it.
+    pub metadata: Option<Value>,
+    /// What happened to it, oldest first; for an unused text one entry that says why.
+    pub history: Vec<Entry>,
+}
+
+/// One step in the life of a number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// When; absent where nothing happened.
+    pub at: Option<String>,
+    /// From which state.
+    pub from: Option<String>,
+    /// To which.
+    pub to: String,
+    /// Who.
+    pub principal: Option<String>,
+    /// By which call.
+    pub operation_id: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// `POST /v1/series/{series}/preview`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preview {
+    /// For documents of this date; absent: today in the series' zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_date: Option<String>,
+    /// How many; absent: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<i64>,
+}
+
+impl Body for Preview {}
+
+/// What would come next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Previewed {
+    /// In which period.
+    pub period: String,
+    /// In order.
+    pub numbers: Vec<PreviewNumber>,
+}
+
+/// A number that nobody has yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreviewNumber {
+    /// The text.
+    pub number: String,
+    /// The integer.
+    pub value: i64,
+}
+
+/// The proof of a series, or of one period of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audit {
+    /// The series.
+    pub series: String,
+    /// The period asked for, or of the only one there is, with its figures; over all periods sums and lists.
+    #[serde(flatten)]
+    pub whole: PeriodAudit,
+    /// Each period by itself, where all were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub periods: Option<Vec<PeriodAudit>>,
+}
+
+/// The proof of one period.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeriodAudit {
+    /// Which; null over all periods.
+    pub period: Option<String>,
+    /// The smallest value given; null where there is none, and over all periods.
+    pub first: Option<i64>,
+    /// The largest value given.
+    pub last: Option<i64>,
+    /// The value that comes next; null where the period is closed.
+    pub next: Option<i64>,
+    /// How many numbers are in which state.
+    pub states: BTreeMap<String, i64>,
+    /// The unbroken stretches.
+    pub runs: Vec<Run>,
+    /// Values that nobody can account for.
+    pub gaps: Vec<Gap>,
+    /// Texts on two documents.
+    pub duplicates: Vec<String>,
+    /// Reservations past their deadline.
+    pub overdue: Vec<String>,
+    /// States that can't be.
+    pub impossible: Vec<String>,
+    /// Whether every value is accounted for.
+    pub complete: bool,
+}
+
+/// An unbroken stretch of values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The period.
+    pub period: String,
+    /// Its first value.
+    pub first: i64,
+    /// The last value that it may reach.
+    pub limit: Option<i64>,
+    /// Why it began there.
+    pub why: String,
+    /// Who began it.
+    pub principal: String,
+    /// When.
+    pub at: String,
+}
+
+/// Values that are not there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// The period.
+    pub period: String,
+    /// The first missing value.
+    pub from: i64,
+    /// The last missing value.
+    pub to: i64,
+}
