@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Audit, CreateSeries, CreateTenant, Explained, Issue, Number, Numbers, Problem, Series, Tenant};
+use crate::{Audit, CreateSeries, CreateTenant, Explained, Issue, Number, Numbers, Problem, Series, Tenant, escape};
 
 /// Speaks to a gateway with one API key.
 #[derive(Clone, Debug)]
@@ -12,6 +12,17 @@ pub struct Client {
     http: reqwest::Client,
     base: String,
     key: String,
+}
+
+/// An answer and what its head said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered<T> {
+    /// The body.
+    pub body: T,
+    /// 201: made by this key; 200: it was there already.
+    pub status: u16,
+    /// Whether an earlier call with this key got it.
+    pub replayed: bool,
 }
 
 /// Why there is no answer to work with.
@@ -62,12 +73,12 @@ impl Client {
 
     /// Creates a tenant (operator).
     pub async fn create_tenant(&self, key: &str, body: &CreateTenant) -> Result<Tenant, Error> {
-        self.post("/v1/tenants", key, body).await
+        Ok(self.post("/v1/tenants", key, body).await?.body)
     }
 
     /// Creates a series.
     pub async fn create_series(&self, key: &str, body: &CreateSeries) -> Result<Series, Error> {
-        self.post("/v1/series", key, body).await
+        Ok(self.post("/v1/series", key, body).await?.body)
     }
 
     /// Reads a series.
@@ -76,12 +87,12 @@ impl Client {
     }
 
     /// Issues one number.
-    pub async fn issue(&self, series: &str, key: &str, body: &Issue) -> Result<Number, Error> {
+    pub async fn issue(&self, series: &str, key: &str, body: &Issue) -> Result<Answered<Number>, Error> {
         self.post(&format!("/v1/series/{}/numbers", escape(series)), key, body).await
     }
 
     /// Issues several: `body` has `count` or `items`.
-    pub async fn issue_many(&self, series: &str, key: &str, body: &Issue) -> Result<Numbers, Error> {
+    pub async fn issue_many(&self, series: &str, key: &str, body: &Issue) -> Result<Answered<Numbers>, Error> {
         self.post(&format!("/v1/series/{}/numbers", escape(series)), key, body).await
     }
 
@@ -96,38 +107,26 @@ impl Client {
         self.get(&format!("/v1/series/{}/audit{query}", escape(series))).await
     }
 
-    async fn post<T: DeserializeOwned>(&self, path: &str, key: &str, body: &impl Serialize) -> Result<T, Error> {
+    async fn post<T: DeserializeOwned>(&self, path: &str, key: &str, body: &impl Serialize) -> Result<Answered<T>, Error> {
         let request = self.http.post(format!("{}{path}", self.base)).header("Idempotency-Key", key).json(body);
         self.send(request).await
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
-        self.send(self.http.get(format!("{}{path}", self.base))).await
+        Ok(self.send(self.http.get(format!("{}{path}", self.base))).await?.body)
     }
 
-    async fn send<T: DeserializeOwned>(&self, request: reqwest::RequestBuilder) -> Result<T, Error> {
+    async fn send<T: DeserializeOwned>(&self, request: reqwest::RequestBuilder) -> Result<Answered<T>, Error> {
         let transport = |source| Error::Transport { base: self.base.clone(), source };
         let answer = request.bearer_auth(&self.key).send().await.map_err(transport)?;
         let status = answer.status();
+        let replayed = answer.headers().contains_key("idempotent-replayed");
         let body = answer.bytes().await.map_err(transport)?;
         let foreign = |_| Error::Foreign { base: self.base.clone(), status: status.as_u16() };
         if status.is_success() {
-            return serde_json::from_slice(&body).map_err(foreign);
+            return Ok(Answered { body: serde_json::from_slice(&body).map_err(foreign)?, status: status.as_u16(), replayed });
         }
         let problem = serde_json::from_slice(&body).map_err(foreign)?;
         Err(Error::Problem(Box::new(problem)))
     }
-}
-
-/// Percent-encodes a path segment or query value: everything but RFC 3986's unreserved characters.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
 }

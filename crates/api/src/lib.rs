@@ -36,3 +36,16 @@ pub trait Body: Serialize + serde::de::DeserializeOwned {
         serde_json::Map::new()
     }
 }
+
+/// Percent-encodes a path segment or query value: everything but RFC 3986's unreserved characters.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}

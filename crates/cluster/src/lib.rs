@@ -177,9 +177,9 @@ fn stop_leftover(tools: &Tools, account: &Account, data: &Path) -> Result<(), Er
     if !data.join("postmaster.pid").exists() {
         return Ok(());
     }
-    let running = account.command(&tools.program("pg_ctl")).arg("status").arg("-D").arg(data).output();
+    let running = account.command(tools.program("pg_ctl")).arg("status").arg("-D").arg(data).output();
     if running.map_err(Error::io("running pg_ctl"))?.status.success() {
-        let mut stop = account.command(&tools.program("pg_ctl"));
+        let mut stop = account.command(tools.program("pg_ctl"));
         setup::run("pg_ctl", stop.args(["stop", "-m", "fast", "-w", "-t", "60", "-D"]).arg(data))?;
     }
     Ok(())
@@ -192,7 +192,7 @@ fn launch(tools: &Tools, account: &Account, folder: &Path, options: &Options) ->
     for _ in 0..5 {
         let port = free_port()?;
         let log = File::create(&log_path).map_err(Error::io("making postgres.log"))?;
-        let mut command: Command = account.command(&tools.program("postgres"));
+        let mut command: Command = account.command(tools.program("postgres"));
         command.arg("-D").arg(&data).arg("-p").arg(port.to_string());
         let sync = if options.durable { "on" } else { "off" };
         for setting in [
@@ -225,7 +225,7 @@ fn launch(tools: &Tools, account: &Account, folder: &Path, options: &Options) ->
 
 /// The server writes its state into line 8 of its pid file.
 fn wait_ready(data: &Path, server: &mut Child) -> bool {
-    let patience = Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + Duration::from_mins(1);
     while Instant::now() < patience && matches!(server.try_wait(), Ok(None)) {
         let pid_file = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
         let ours = pid_file.lines().next() == Some(&server.id().to_string());

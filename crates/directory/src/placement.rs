@@ -72,11 +72,13 @@ impl Directory {
             };
         }
         refuse_overlaps(&mut tx, principal, new).await?;
-        // Rendezvous hashing: each (tenant, series) ranks the shards in its own order and takes the first open one.
+        // A tenant's series spread evenly over the open shards; among equals each series ranks them in its own
+        // order (rendezvous hashing), so that the first series of all tenants do not meet on one shard.
         let placed = sqlx::query!(
             "insert into placement (tenant_id, series, issuer, shard, epoch, settings, created_at, created_by)
              select $1, $2, $3, s.shard, s.epoch, $4, $5, $6 from shard s where s.open
-              order by hashtextextended(s.shard || '/' || ($1::uuid)::text || '/' || $2::text, 0) limit 1",
+              order by (select count(*) from placement p where p.tenant_id = $1 and p.shard = s.shard),
+                       hashtextextended(s.shard || '/' || ($1::uuid)::text || '/' || $2::text, 0) limit 1",
             tenant.0,
             new.name.as_str(),
             new.settings.issuer.as_str(),

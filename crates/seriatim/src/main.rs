@@ -1,2 +1,65 @@
-//! seriatim
-fn main() {}
+//! The one binary: wires gateway and databases together and speaks to people.
+
+mod address;
+mod audit;
+mod dev;
+mod issue;
+mod migrate;
+mod serve;
+mod shutdown;
+mod telemetry;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Legally sequential document numbers as a service: never twice, never lost.
+#[derive(Parser)]
+#[command(version, max_term_width = 100)]
+struct Seriatim {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Run everything on this machine with databases of its own, and issue the first numbers
+    Dev(dev::Dev),
+    /// Serve HTTP on databases that are there
+    Serve(serve::Serve),
+    /// Bring the schemas up to this version and make the shards known
+    Migrate(migrate::Migrate),
+    /// Make an operator key and print it, once
+    OperatorKey(migrate::OperatorKey),
+    /// Issue numbers for the documents in a file; run it again and nothing new is issued
+    Issue(issue::IssueFile),
+    /// Print the proof of a series
+    Audit(audit::AuditSeries),
+}
+
+/// What ends a command: a sentence for a person, with the causes behind it.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let done = match Seriatim::parse().verb {
+        Verb::Dev(dev) => dev.run().await,
+        Verb::Serve(serve) => serve.run().await,
+        Verb::Migrate(migrate) => migrate.run().await,
+        Verb::OperatorKey(key) => key.run().await,
+        Verb::Issue(issue) => issue.run().await,
+        Verb::Audit(audit) => audit.run().await,
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("seriatim: {failure}");
+            let mut cause = failure.source();
+            while let Some(next) = cause {
+                eprintln!("  because: {next}");
+                cause = next.source();
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

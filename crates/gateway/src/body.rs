@@ -1,0 +1,60 @@
+//! Request bodies: read whole, strictly, with a limit.
+
+use api::{Body, Slug};
+use axum::{
+    extract::{FromRequest, Request},
+    http::header,
+};
+use domain::series::FieldError;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+use crate::{json, problem::Failed};
+
+/// The largest body, in bytes: a thousand items with some metadata each.
+const LIMIT: usize = 2 * 1024 * 1024;
+
+/// A body that was read as `T`.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: Body, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = Failed;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failed> {
+        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        if !kind.eq_ignore_ascii_case("application/json") {
+            return Err(Failed::new(Slug::MediaType, "send a JSON body with Content-Type: application/json"));
+        }
+        if request.headers().contains_key(header::CONTENT_ENCODING) {
+            return Err(Failed::new(Slug::MediaType, "send the body as it is, without Content-Encoding"));
+        }
+        let bytes = match Limited::new(request.into_body(), LIMIT).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => {
+                return Err(Failed::new(Slug::TooLarge, format!("a body has at most {LIMIT} bytes; send several requests")));
+            }
+            Err(_) => return Err(Failed::new(Slug::MalformedJson, "the body ended before it was complete")),
+        };
+        json::check(&bytes).map_err(|error| Failed::new(Slug::MalformedJson, format!("the body is not strict JSON: {error}")))?;
+        let mut reader = serde_json::Deserializer::from_slice(&bytes);
+        serde_path_to_error::deserialize(&mut reader).map(Self).map_err(|error| Failed::fields(vec![misfit(&error)]))
+    }
+}
+
+/// What does not fit, with the place as a JSON pointer (RFC 6901).
+fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> FieldError {
+    use serde_path_to_error::Segment;
+    let mut pointer = String::new();
+    for segment in error.path() {
+        match segment {
+            Segment::Seq { index } => pointer.push_str(&format!("/{index}")),
+            Segment::Map { key } => pointer.push_str(&format!("/{}", key.replace('~', "~0").replace('/', "~1"))),
+            Segment::Enum { variant } => pointer.push_str(&format!("/{variant}")),
+            Segment::Unknown => {}
+        }
+    }
+    // The parser appends its position in the text, which the pointer says better.
+    let said = error.inner().to_string();
+    let said = said.split(" at line ").next().unwrap_or_default().to_owned();
+    FieldError::new(pointer, said)
+}

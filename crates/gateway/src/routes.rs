@@ -1,0 +1,69 @@
+//! Every route, with the scope that it needs.
+
+mod audit;
+mod health;
+mod issue;
+mod keys;
+mod number;
+mod preview;
+mod series;
+mod tenants;
+
+use axum::{
+    Router,
+    extract::{Query, rejection::QueryRejection},
+    http::{HeaderMap, HeaderName, HeaderValue, header},
+    middleware,
+    routing::{delete, get, post},
+};
+use domain::principal::Scope;
+use jiff::Timestamp;
+
+use crate::{app::Gateway, auth::scoped, operation, problem::Failed};
+
+pub(crate) fn router(gateway: &Gateway) -> Router {
+    let with = |scope, route| scoped(gateway, scope, route);
+    Router::new()
+        .route(
+            "/v1/tenants",
+            with(Scope::TenantsManage, post(tenants::create)).merge(with(Scope::TenantsManage, get(tenants::list))),
+        )
+        .route("/v1/tenants/{id}", with(Scope::TenantsManage, get(tenants::read)))
+        .route("/v1/keys", with(Scope::KeysManage, post(keys::create)).merge(with(Scope::KeysManage, get(keys::list))))
+        .route("/v1/keys/{id}", with(Scope::KeysManage, delete(keys::revoke)))
+        .route("/v1/series", with(Scope::SeriesWrite, post(series::create)).merge(with(Scope::SeriesRead, get(series::list))))
+        .route("/v1/series/{series}", with(Scope::SeriesRead, get(series::read)))
+        .route("/v1/series/{series}/preview", with(Scope::SeriesRead, post(preview::preview)))
+        .route("/v1/series/{series}/numbers", with(Scope::NumbersIssue, post(issue::issue)))
+        .route("/v1/series/{series}/numbers/{number}", with(Scope::NumbersRead, get(number::explain)))
+        .route("/v1/series/{series}/audit", with(Scope::NumbersRead, get(audit::audit)))
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .fallback(async || Failed::not_found("such path"))
+        .layer(middleware::from_fn_with_state(gateway.clone(), operation::run))
+        .with_state(gateway.clone())
+}
+
+/// A query that was read, or which part of it can't be right.
+fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Failed> {
+    match query {
+        Ok(Query(query)) => Ok(query),
+        Err(rejection) => Err(Failed::field("", format!("the query can't be read: {}", rejection.body_text()))),
+    }
+}
+
+/// An instant in answers: RFC 3339, UTC, six decimals.
+fn instant(at: Timestamp) -> String {
+    format!("{at:.6}")
+}
+
+/// A header that says where the thing made is.
+fn location(path: &str) -> HeaderMap {
+    let place = HeaderValue::from_str(path).ok();
+    place.map(|place| (header::LOCATION, place)).into_iter().collect()
+}
+
+/// Marks an answer that an earlier call got already.
+fn mark_replayed(headers: &mut HeaderMap) {
+    headers.insert(HeaderName::from_static("idempotent-replayed"), HeaderValue::from_static("true"));
+}

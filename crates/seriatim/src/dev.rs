@@ -1,0 +1,130 @@
+//! Everything on one machine: a private PostgreSQL with one directory and two shards, a gateway, a demo
+//! tenant, and its first numbers through the program's own HTTP API.
+
+mod demo;
+mod folder;
+
+use std::{
+    collections::BTreeMap,
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
+
+use clap::Args;
+use cluster::{Cluster, Options};
+use gateway::{Config, Gateway};
+use serde_json::json;
+use tokio::sync::oneshot;
+use tracing::level_filters::LevelFilter;
+
+use crate::{
+    Failure, migrate, serve, shutdown,
+    telemetry::{self, LogFormat},
+};
+
+/// The shards of `dev`, which are also the names of their databases.
+const SHARDS: [&str; 2] = ["shard_1", "shard_2"];
+
+/// Run everything on this machine with databases of its own, and issue the first numbers.
+#[derive(Args)]
+pub(crate) struct Dev {
+    /// The port on 127.0.0.1
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+    /// The folder that keeps the databases; a second start finds them
+    #[arg(long, value_name = "FOLDER", conflicts_with = "ephemeral")]
+    data: Option<PathBuf>,
+    /// Keep nothing: a new folder that is removed at the end
+    #[arg(long)]
+    ephemeral: bool,
+    /// Do the main job, print the proof and exit
+    #[arg(long)]
+    once: bool,
+    /// Write a JSON file with addresses and keys once everything is ready
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
+    /// off, error, warn, info, debug or trace
+    #[arg(long, env = "SERIATIM_LOG", default_value = "warn")]
+    log: LevelFilter,
+}
+
+impl Dev {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        telemetry::begin(LogFormat::Text, self.log);
+        // With --once nobody needs to know the port beforehand, so any free one will do.
+        let port = if self.once { 0 } else { self.port };
+        let listener = serve::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await;
+        let listener = listener.map_err(|error| format!("{error}, for example --port {}", self.port.saturating_add(1)))?;
+        let base_url = format!("http://{}", listener.local_addr()?);
+        let folder = match (&self.data, self.ephemeral) {
+            (_, true) => None,
+            (Some(folder), false) => Some(folder.clone()),
+            (None, false) => Some(folder::usual()?),
+        };
+        let options = Options { folder, durable: true, max_connections: 100 };
+        let cluster = tokio::task::spawn_blocking(move || Cluster::start(&options, &say)).await??;
+        let worked = self.work(&cluster, listener, &base_url).await;
+        say("stopping PostgreSQL");
+        // Waits for the server to shut down, which must not hold up other tasks.
+        tokio::task::spawn_blocking(move || drop(cluster)).await?;
+        worked
+    }
+
+    async fn work(&self, cluster: &Cluster, listener: tokio::net::TcpListener, base_url: &str) -> Result<(), Failure> {
+        let owners: BTreeMap<_, _> = SHARDS.map(|shard| (shard.to_owned(), cluster.url("seriatim_owner", shard))).into();
+        let directory_owner = cluster.url("seriatim_owner", "directory");
+        migrate::migrate(&directory_owner, &owners, &say).await?;
+        let apps = SHARDS.map(|shard| (shard.to_owned(), cluster.url("seriatim_app", shard))).into();
+        let gateway = Gateway::new(Config::new(cluster.url("seriatim_app", "directory"), apps))?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = gateway::serve(gateway, listener, async { drop(stopped.await) }, Duration::from_secs(20));
+        let client = async {
+            let done = self.main_job(cluster, &directory_owner, &owners, base_url).await;
+            let _ = stop.send(());
+            done
+        };
+        let (ended, done) = tokio::join!(serving, client);
+        done?;
+        if ended { Ok(()) } else { Err("requests were still running when the grace time ended".into()) }
+    }
+
+    async fn main_job(
+        &self,
+        cluster: &Cluster,
+        directory_owner: &str,
+        owners: &BTreeMap<String, String>,
+        base_url: &str,
+    ) -> Result<(), Failure> {
+        let asked = shutdown::asked();
+        tokio::pin!(asked);
+        let demo = tokio::select! {
+            demo = demo::run(cluster.folder(), directory_owner, base_url) => demo?,
+            asked = &mut asked => return Ok(asked?),
+        };
+        print!("{}", demo.report);
+        if let Some(file) = &self.ready_file {
+            let ready = json!({
+                "base_url": base_url,
+                "tenant": demo.keys.tenant,
+                "admin_key": demo.keys.admin_key,
+                "operator_key": demo.keys.operator_key,
+                "directory_url": directory_owner,
+                "shard_urls": owners,
+                "pids": {"seriatim": std::process::id(), "postgres": cluster.pid()},
+            });
+            folder::write_private(file, &format!("{ready:#}\n"))?;
+        }
+        if self.once {
+            return Ok(());
+        }
+        println!("\n{}", demo.next_step(base_url));
+        println!("serving on {base_url} until Ctrl-C; data in {}", cluster.folder().display());
+        asked.await?;
+        Ok(())
+    }
+}
+
+fn say(what: &str) {
+    eprintln!("· {what}");
+}
