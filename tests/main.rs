@@ -1,1 +1,21 @@
-//! tests
+//! The whole system over HTTP, on databases of its own for each test, with the proof at the end of each.
+//! A module per noun; tests named `cNN_…` are rows of the table of faults that other systems had.
+
+#![expect(clippy::unwrap_used, reason = "a test that can not go on panics; that is its answer")]
+
+mod audit;
+mod bad_input;
+mod cancellation;
+mod catalogue;
+mod dev;
+mod gateways;
+mod idempotency;
+mod keys;
+mod numbers;
+mod orders;
+mod proof;
+mod series;
+mod speed;
+mod tenancy;
+mod tidy;
+mod together;

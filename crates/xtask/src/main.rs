@@ -18,8 +18,8 @@ fn main() -> ExitCode {
     let verb = words.next().unwrap_or_default();
     let rest: Vec<String> = words.collect();
     let done = match verb.as_str() {
-        "dev" => build().and_then(|()| run("target/debug/seriatim", [&["dev".to_owned()], rest.as_slice()].concat())),
-        "test" => test(rest),
+        "dev" => build().and_then(|()| run("target/debug/seriatim", &[&["dev".to_owned()], rest.as_slice()].concat())),
+        "test" => test(&rest),
         "sqlx" => sqlx::renew(),
         "ci" => ci(),
         "" | "help" | "--help" | "-h" => {
@@ -42,15 +42,15 @@ fn ci() -> Result<(), String> {
     cargo(&["fmt", "--all", "--check"])?;
     say("lints");
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
-    test(Vec::new())
+    test(&[])
 }
 
 /// The programs are built first: some tests run them.
-fn test(rest: Vec<String>) -> Result<(), String> {
+fn test(rest: &[String]) -> Result<(), String> {
     say("building");
     build()?;
     say("testing");
-    run(&cargo_program(), [&["test".to_owned(), "--workspace".to_owned(), "--locked".to_owned()], rest.as_slice()].concat())
+    run(&cargo_program(), &[&["test".to_owned(), "--workspace".to_owned(), "--locked".to_owned()], rest].concat())
 }
 
 /// All at once, so that dependencies are built with one set of features, the tests' own.
@@ -59,16 +59,16 @@ fn build() -> Result<(), String> {
 }
 
 fn cargo(words: &[&str]) -> Result<(), String> {
-    run(&cargo_program(), words.iter().map(|word| (*word).to_owned()).collect())
+    run(&cargo_program(), &words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
 }
 
 fn cargo_program() -> String {
     env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
 
-fn run(program: &str, words: Vec<String>) -> Result<(), String> {
+fn run(program: &str, words: &[String]) -> Result<(), String> {
     let mut command = Command::new(program);
-    command.args(&words);
+    command.args(words);
     succeed(&mut command)
 }
 

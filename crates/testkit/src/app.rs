@@ -1,0 +1,156 @@
+//! A gateway on databases of its own, for one test.
+
+use std::{sync::Arc, time::Duration};
+
+use directory::{NewOperatorKey, Owner};
+use domain::{
+    clock::Clock,
+    id::Label,
+    secret::{ApiKey, ENTROPY, Mode},
+};
+use gateway::{Config, Entropy, Gateway, SystemClock, SystemEntropy};
+use serde_json::json;
+use sqlx::{Connection, PgConnection};
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+
+use crate::{Api, Process, TestClock, proof, shared::Databases};
+
+/// What a test may choose.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// A clock that the test moves; none is the system's, checked against the shards'.
+    pub clock: Option<TestClock>,
+    /// The longest a caller waits; none is the usual.
+    pub patience: Option<Duration>,
+    /// The most connections to each database; none is the usual.
+    pub connections: Option<u32>,
+}
+
+/// The system under test.
+pub struct App {
+    databases: Databases,
+    config: Config,
+    /// The first gateway's address.
+    pub base: String,
+    /// The tenant `first`, with every scope.
+    pub first: Api,
+    /// The operator.
+    pub operator: Api,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<bool>,
+}
+
+/// Runs a test on an [`App`] of its own, then the proof.
+pub fn prove(test: impl AsyncFnOnce(&App)) {
+    prove_with(Setup::default(), test);
+}
+
+/// The same with choices.
+pub fn prove_with(setup: Setup, test: impl AsyncFnOnce(&App)) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let app = App::start(setup).await;
+        test(&app).await;
+        app.finish().await;
+    });
+}
+
+impl App {
+    async fn start(setup: Setup) -> Self {
+        let databases = Databases::clone_set().await;
+        let operator_key = operator_key(&databases.url("seriatim_owner", "directory")).await;
+        let mut config = Config::new(databases.url("seriatim_app", "directory"), databases.shard_urls("seriatim_app"));
+        if let Some(clock) = setup.clock {
+            // It is not the databases' time, by intent.
+            config.clock_tolerance = None;
+            config.clock = Arc::new(clock);
+        }
+        config.patience = setup.patience.unwrap_or(config.patience);
+        config.connections = setup.connections.unwrap_or(config.connections);
+        let (base, stop, serving) = serve(config.clone()).await;
+        let operator = Api::new(&base, operator_key.reveal());
+        let first = tenant(&operator, "first").await;
+        Self { databases, config, base, first, operator, stop, serving }
+    }
+
+    /// Another tenant, with a key of every scope.
+    pub async fn tenant(&self, name: &str) -> Api {
+        tenant(&self.operator, name).await
+    }
+
+    /// A gateway in a process of its own, on the same databases.
+    pub async fn gateway_process(&self) -> Process {
+        Process::gateway(&self.config.directory_url, &self.config.shard_urls).await
+    }
+
+    /// A connection of the superuser to `directory`, `shard_1` or `shard_2`, for planting faults and looking
+    /// behind the API.
+    pub async fn superuser(&self, database: &str) -> PgConnection {
+        PgConnection::connect(&self.url("postgres", database)).await.expect("the superuser connects")
+    }
+
+    /// The address of a database for a role.
+    pub fn url(&self, role: &str, database: &str) -> String {
+        self.databases.url(role, database)
+    }
+
+    /// The shard that a series of the tenant `first` lives on.
+    pub async fn shard_of(&self, series: &str) -> String {
+        let mut db = self.superuser("directory").await;
+        let query = sqlx::query_scalar("select shard from placement where series = $1");
+        query.bind(series).fetch_one(&mut db).await.expect("the series is placed")
+    }
+
+    /// What the proof finds in the shards as they are now.
+    pub async fn findings(&self) -> Vec<String> {
+        proof::check(&self.databases.shard_urls("postgres")).await
+    }
+
+    /// Stops the gateway, proves what it left behind, and drops the databases.
+    async fn finish(self) {
+        let _ = self.stop.send(());
+        let ended = self.serving.await.expect("the gateway does not panic");
+        assert!(ended, "requests were still running when the gateway stopped");
+        let findings = proof::check(&self.databases.shard_urls("postgres")).await;
+        assert!(findings.is_empty(), "the proof found:\n{}", findings.join("\n"));
+        self.databases.drop_set().await;
+    }
+}
+
+async fn serve(config: Config) -> (String, oneshot::Sender<()>, JoinHandle<bool>) {
+    let gateway = Gateway::new(config).expect("addresses that can be read");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let base = format!("http://{}", listener.local_addr().expect("an address"));
+    let (stop, stopped) = oneshot::channel::<()>();
+    let work = async move { gateway::serve(gateway, listener, async { drop(stopped.await) }, Duration::from_secs(20)).await };
+    #[expect(clippy::disallowed_methods, reason = "its handle is awaited when the test ends")]
+    let serving = tokio::spawn(work);
+    (base, stop, serving)
+}
+
+async fn tenant(operator: &Api, name: &str) -> Api {
+    let reply = operator.post("/v1/tenants", &format!("tenant-{name}"), json!({"name": name})).await.expect(201);
+    operator.with_key(reply.body["admin_key"].as_str().expect("the first key"))
+}
+
+/// A key of the right form and checksum that nobody holds.
+pub fn unknown_key() -> String {
+    ApiKey::from_entropy(Mode::Live, &[7; ENTROPY]).expect("even bytes").reveal().to_owned()
+}
+
+async fn operator_key(directory: &str) -> ApiKey {
+    let mut bytes = [0; ENTROPY];
+    let key = loop {
+        SystemEntropy.fill(&mut bytes);
+        if let Some(key) = ApiKey::from_entropy(Mode::Test, &bytes) {
+            break key;
+        }
+    };
+    let at = SystemClock.instant();
+    let name = Label::parse("tests").expect("a readable name");
+    let new = NewOperatorKey { id: gateway::uuid(at, &SystemEntropy), name, secret_hash: key.hash(), at };
+    let mut owner = Owner::connect(directory).await.expect("the owner connects");
+    owner.create_operator_key(&new).await.expect("an operator key");
+    owner.close().await.expect("the owner leaves");
+    key
+}
