@@ -58,7 +58,7 @@ fn planted_faults_are_found_by_audit_and_proof() {
             db.execute(sqlx::raw_sql(plant)).await.unwrap();
             let audit = app.first.get("/v1/series/invoices/audit").await.expect(200);
             assert_eq!(audit.body["complete"], false, "{what}");
-            assert!(audit.text.contains(&audited), "{what}: {}", audit.text);
+            assert!(audit.body.to_string().contains(&audited), "{what}: {}", audit.text);
             let found = app.findings().await.join("\n");
             assert!(found.contains(proved), "{what}: {found}");
             db.execute(sqlx::raw_sql(undo)).await.unwrap();

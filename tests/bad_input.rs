@@ -33,6 +33,8 @@ fn bodies_that_are_not_right() {
         send(json_body, "[".repeat(200_000).into()).await.problem(400, "malformed-json");
         for (invalid, pointer) in [
             ("[]", ""),
+            ("[null,null,null,null,null]", ""),
+            (r#"{"items":[["r","2026-01-01",null]]}"#, "/items/0"),
             (r#"{"document_ref":7}"#, "/document_ref"),
             (r#"{"document_ref":""}"#, "/document_ref"),
             (r#"{"document_ref":" a"}"#, "/document_ref"),

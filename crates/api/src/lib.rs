@@ -5,6 +5,7 @@
 #[cfg(feature = "client")]
 pub mod client;
 mod numbers;
+mod object;
 mod problem;
 mod series;
 mod tenants;
@@ -12,6 +13,7 @@ mod tenants;
 pub use numbers::{
     Audit, Entry, Explained, Gap, Issue, Item, Number, Numbers, PeriodAudit, Preview, PreviewNumber, Previewed, Run,
 };
+pub use object::Object;
 pub use problem::{FieldError, Problem, Slug};
 pub use series::{CreateSeries, ListedSeries, Series};
 pub use tenants::{CreateKey, CreateTenant, Key, Tenant};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::Body;
+use crate::{Body, Object};
 
 /// `POST /v1/series/{series}/numbers`: one document, `count` nameless ones, or a list of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub struct Issue {
     pub count: Option<i64>,
     /// Several documents; all get a number, or none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub items: Option<Vec<Item>>,
+    pub items: Option<Vec<Object<Item>>>,
 }
 
 impl Body for Issue {}

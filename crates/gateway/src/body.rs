@@ -1,6 +1,6 @@
 //! Request bodies: read whole, strictly, with a limit.
 
-use api::{Body, Slug};
+use api::{Body, Object, Slug};
 use axum::{
     extract::{FromRequest, Request},
     http::header,
@@ -35,9 +35,10 @@ impl<T: Body, S: Send + Sync> FromRequest<S> for Json<T> {
             }
             Err(_) => return Err(Failed::new(Slug::MalformedJson, "the body ended before it was complete")),
         };
-        json::check(&bytes).map_err(|error| Failed::new(Slug::MalformedJson, format!("the body is not strict JSON: {error}")))?;
-        let mut reader = serde_json::Deserializer::from_slice(&bytes);
-        serde_path_to_error::deserialize(&mut reader).map(Self).map_err(|error| Failed::fields(vec![misfit(&error)]))
+        let malformed = |error| Failed::new(Slug::MalformedJson, format!("the body is not strict JSON: {error}"));
+        let value = json::read(&bytes).map_err(malformed)?;
+        let body: Result<Object<T>, _> = serde_path_to_error::deserialize(&value);
+        body.map(|body| Self(body.0)).map_err(|error| Failed::fields(vec![misfit(&error)]))
     }
 }
 
@@ -53,8 +54,5 @@ fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> FieldError {
             Segment::Unknown => {}
         }
     }
-    // The parser appends its position in the text, which the pointer says better.
-    let said = error.inner().to_string();
-    let said = said.split(" at line ").next().unwrap_or_default().to_owned();
-    FieldError::new(pointer, said)
+    FieldError::new(pointer, error.inner().to_string())
 }

@@ -135,6 +135,10 @@ impl Ledger {
             return claim.replay(tx, principal, order).await;
         }
         plan = Plan::make(tx, principal, order, &series).await?;
+        if plan.period.is_none() {
+            // Whoever held the counter before numbered the last of these documents.
+            return write(tx, principal, order, &plan, None).await;
+        }
         let run = counter::current_run(tx, principal, &order.series, &period, locked.last).await?;
         let counter = Counter { period, last: locked.last, gate: locked.gate, limit: run.limit };
         let dates: Vec<Date> = plan.new_members().map(|(_, date)| date).collect();

@@ -42,9 +42,10 @@ impl From<sqlx::Error> for Error {
                 // 57014 query_canceled (statement_timeout), 53300 too_many_connections.
                 Some("55P03" | "40001" | "40P01" | "57014" | "53300") => Self::Busy(error.into()),
                 Some("23505") => Self::Conflict { constraint: said.constraint().unwrap_or_default().to_owned() },
-                // 57P01–57P03: the server is going down or coming up; 08xxx: connection exceptions.
-                Some("57P01" | "57P02" | "57P03" | "57P05" | "25P03") => Self::Unavailable(error.into()),
-                Some(code) if code.starts_with("08") => Self::Unavailable(error.into()),
+                // 57P01–57P05: the server is going down or coming up; 25P03: it ended an idle session; 55000, 3D000:
+                // the database takes no connections or is not there; 08xxx, 28xxx: connecting and logging in.
+                Some("57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "55000" | "3D000") => Self::Unavailable(error.into()),
+                Some(code) if code.starts_with("08") || code.starts_with("28") => Self::Unavailable(error.into()),
                 _ => Self::Failed(error.into()),
             },
             sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => {

@@ -93,7 +93,7 @@ impl Reply {
 
     /// Fails unless the status is this; hands itself on.
     #[track_caller]
-    #[must_use]
+    #[expect(clippy::return_self_not_must_use, reason = "mostly the check is all that is wanted")]
     pub fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.text);
         self
