@@ -1,7 +1,7 @@
 //! Several gateways on the same databases.
 
 use serde_json::json;
-use testkit::{Reply, prove, unknown_key};
+use testkit::{Reply, Setup, TestClock, prove, prove_with, unknown_key};
 
 use crate::together::{all, contiguous};
 
@@ -100,6 +100,20 @@ fn a_shard_that_is_away_stops_only_its_own_series() {
         let open = format!("alter database {database} allow_connections true");
         sqlx::query(sqlx::AssertSqlSafe(open)).execute(&mut db).await.unwrap();
         assert_eq!(app.first.issue("a", "second", json!({})).await.expect(201).value(), 2);
+    });
+}
+
+#[test]
+fn a_clock_that_disagrees_with_the_shard_issues_nothing() {
+    let clock = TestClock::at("2026-06-01T12:00:00Z");
+    let setup = Setup { clock: Some(clock.clone()), compare_clocks: true, ..Setup::default() };
+    prove_with(setup, async |app| {
+        app.first.create_series("invoices", "A{yyyy}{seq:4}", json!({})).await.expect(201);
+        let refused = app.first.issue("invoices", "k", json!({})).await.problem(503, "shard-unavailable");
+        assert!(refused.body["detail"].as_str().unwrap().contains("ms apart"), "{}", refused.text);
+        let ready = app.first.get("/readyz").await.expect(503);
+        assert_eq!(ready.body["checks"]["shard shard_1"], "clock apart");
+        assert_eq!(app.first.get("/v1/series/invoices/audit").await.expect(200).body["states"], json!({}));
     });
 }
 

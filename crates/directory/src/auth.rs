@@ -41,6 +41,7 @@ pub enum Holder {
 
 impl Directory {
     /// Who holds the secret with this hash; none if nobody does.
+    #[tracing::instrument(name = "directory.authenticate", skip_all, err(level = "debug"))]
     pub async fn authenticate(&self, hash: &[u8; 32]) -> Result<Option<KeyHolder>, Error> {
         let row = sqlx::query!(
             r#"select key_id as "key_id!", tenant_id, tenant_status, tenant_mode, scopes as "scopes!",

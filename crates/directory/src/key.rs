@@ -46,6 +46,7 @@ pub struct Key {
 
 impl Directory {
     /// Makes a key, once per idempotency key.
+    #[tracing::instrument(name = "directory.create_key", skip_all, err(level = "debug"))]
     pub async fn create_key(
         &self,
         principal: &Principal,
@@ -101,6 +102,7 @@ impl Directory {
     }
 
     /// Revokes a key for good. Revoking it again changes nothing; false if the tenant has no such key.
+    #[tracing::instrument(name = "directory.revoke_key", skip_all, err(level = "debug"))]
     pub async fn revoke_key(&self, principal: &Principal, id: Uuid, at: Timestamp) -> Result<bool, Stop> {
         let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
         let done = sqlx::query!(

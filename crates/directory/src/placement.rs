@@ -46,6 +46,7 @@ pub struct Placement {
 impl Directory {
     /// Makes a series, once per idempotency key: its placement, its pattern and the key's claim in one
     /// transaction, under the issuer's row, so that two patterns that could make the same text can't both pass.
+    #[tracing::instrument(name = "directory.create_series", skip_all, err(level = "debug"))]
     pub async fn create_series(&self, principal: &Principal, new: &NewSeries, by: KeyUse<'_>) -> Result<Made<Placement>, Stop> {
         let mut retry = Retry::within(PATIENCE);
         loop {
@@ -108,6 +109,7 @@ impl Directory {
     }
 
     /// Where a series lives; none if the tenant has no such series.
+    #[tracing::instrument(name = "directory.placement", skip_all, err(level = "debug"))]
     pub async fn placement(&self, principal: &Principal, series: &SeriesName) -> Result<Option<Placement>, Stop> {
         let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
         let placement = read(&mut tx, principal, series.as_str()).await?;

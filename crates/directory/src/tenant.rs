@@ -45,6 +45,7 @@ pub struct NewTenant {
 
 impl Directory {
     /// Makes a tenant and its first key, once per idempotency key.
+    #[tracing::instrument(name = "directory.create_tenant", skip_all, err(level = "debug"))]
     pub async fn create_tenant(&self, operator: &Operator, new: &NewTenant, by: KeyUse<'_>) -> Result<Made<Tenant>, Stop> {
         let mut retry = Retry::within(PATIENCE);
         loop {

@@ -10,17 +10,13 @@ use axum::{
     extract::{Request, State},
     http::{HeaderName, HeaderValue, header},
     middleware::Next,
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use domain::id::OperationId;
 use jiff::Timestamp;
 use tracing::Instrument;
 
-use crate::{
-    app::Gateway,
-    problem::{Failed, PROBLEM},
-    system::uuid,
-};
+use crate::{app::Gateway, problem::Failed, system::uuid};
 
 const OPERATION_ID: HeaderName = HeaderName::from_static("operation-id");
 
@@ -52,11 +48,11 @@ pub(crate) async fn run(State(gateway): State<Gateway>, mut request: Request, ne
         Ok(Ok(response)) => response,
         Ok(Err(panicked)) => {
             tracing::error!(parent: &span, error = %panicked, "a request's task ended without an answer");
-            Failed::internal().render(&path, operation_id.as_str())
+            Failed::internal().into_response()
         }
         Err(_) => {
             let detail = "no answer in time: it may still happen; repeat the request with the same key to find out";
-            Failed::new(Slug::Busy, detail).render(&path, operation_id.as_str())
+            Failed::new(Slug::Busy, detail).into_response()
         }
     };
     if let Some(failed) = response.extensions_mut().remove::<Failed>() {
@@ -74,10 +70,10 @@ pub(crate) async fn run(State(gateway): State<Gateway>, mut request: Request, ne
     response
 }
 
-/// An answer that is no error, or is a problem document already.
+/// An answer that is no error, or says in JSON what is wrong; the framework's own errors are text or empty.
 fn is_ours(response: &Response) -> bool {
     let error = response.status().is_client_error() || response.status().is_server_error();
-    !error || response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == PROBLEM)
+    !error || response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json")
 }
 
 /// An error of the framework's own, said as a problem; what it knows beyond that (Allow) is kept.

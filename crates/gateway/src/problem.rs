@@ -9,9 +9,6 @@ use axum::{
 use domain::{id::NameError, refusal::Refusal, series::FieldError};
 use store::{Error, Stop};
 
-/// The media type of a problem document.
-pub(crate) const PROBLEM: &str = "application/problem+json";
-
 /// Why a request failed, before the path and the operation's name are added.
 #[derive(Clone, Debug)]
 pub(crate) struct Failed {
@@ -138,7 +135,7 @@ impl Failed {
         let status = StatusCode::from_u16(slug.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, Json(problem)).into_response();
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if self.challenge {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"seriatim\""));
         }

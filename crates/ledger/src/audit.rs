@@ -88,6 +88,7 @@ impl PeriodAudit {
 
 impl Ledger {
     /// Audits a series, or one period of it; none if the series is not on this shard.
+    #[tracing::instrument(name = "ledger.audit", skip_all, fields(shard), err(level = "debug"))]
     pub async fn audit(
         &self,
         shard: &str,

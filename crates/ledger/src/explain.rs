@@ -54,6 +54,7 @@ pub struct Entry {
 
 impl Ledger {
     /// Explains a text of this series; none if the series is not here or can't make such a text.
+    #[tracing::instrument(name = "ledger.explain", skip_all, fields(shard), err(level = "debug"))]
     pub async fn explain(
         &self,
         shard: &str,

@@ -84,6 +84,7 @@ impl Ledger {
     /// Issues numbers, once per idempotency key and once per document.
     ///
     /// [`Refusal::NotFound`] where the series is not on this shard.
+    #[tracing::instrument(name = "ledger.issue", skip_all, fields(shard), err(level = "debug"))]
     pub async fn issue(&self, shard: &str, principal: &Principal, order: &Order) -> Result<Answer, Stop> {
         let mut retry = Retry::within(PATIENCE);
         loop {

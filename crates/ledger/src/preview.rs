@@ -23,6 +23,7 @@ pub struct Preview {
 
 impl Ledger {
     /// The next `count` numbers for documents of this date; none is today in the series' zone.
+    #[tracing::instrument(name = "ledger.preview", skip_all, fields(shard), err(level = "debug"))]
     pub async fn preview(
         &self,
         shard: &str,

@@ -31,6 +31,7 @@ pub struct NewSeries {
 impl Ledger {
     /// Puts a series on its shard if it is not there yet. The directory decided that it exists; doing this
     /// twice, or by two at once, changes nothing.
+    #[tracing::instrument(name = "ledger.ensure_series", skip_all, fields(shard), err(level = "debug"))]
     pub async fn ensure_series(&self, shard: &str, principal: &Principal, new: &NewSeries) -> Result<(), Stop> {
         let mut retry = Retry::within(PATIENCE);
         loop {
@@ -68,6 +69,7 @@ impl Ledger {
     }
 
     /// A series as it stands; none if it is not on this shard.
+    #[tracing::instrument(name = "ledger.series", skip_all, fields(shard), err(level = "debug"))]
     pub async fn series(&self, shard: &str, principal: &Principal, name: &SeriesName) -> Result<Option<Series>, Stop> {
         let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
         let series = read(&mut tx, principal, name).await?;

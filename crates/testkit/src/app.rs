@@ -20,6 +20,8 @@ use crate::{Api, Process, TestClock, proof, shared::Databases};
 pub struct Setup {
     /// A clock that the test moves; none is the system's, checked against the shards'.
     pub clock: Option<TestClock>,
+    /// Whether a clock that differs from the shards' is refused all the same.
+    pub compare_clocks: bool,
     /// The longest a caller waits; none is the usual.
     pub patience: Option<Duration>,
     /// The most connections to each database; none is the usual.
@@ -61,8 +63,9 @@ impl App {
         let operator_key = operator_key(&databases.url("seriatim_owner", "directory")).await;
         let mut config = Config::new(databases.url("seriatim_app", "directory"), databases.shard_urls("seriatim_app"));
         if let Some(clock) = setup.clock {
-            // It is not the databases' time, by intent.
-            config.clock_tolerance = None;
+            if !setup.compare_clocks {
+                config.clock_tolerance = None;
+            }
             config.clock = Arc::new(clock);
         }
         config.patience = setup.patience.unwrap_or(config.patience);
