@@ -42,3 +42,24 @@ fn clients_that_hang_up_leave_nothing_behind() {
         crate::together::contiguous(replies.iter().map(testkit::Reply::value).collect(), 1);
     });
 }
+
+/// The guard of every pool: a connection that comes back inside a transaction (as a `begin` dropped half way
+/// leaves it) is rolled back before anybody gets it.
+#[test]
+fn a_connection_given_back_inside_a_transaction_is_clean() {
+    testkit::prove(async |app| {
+        let pool = store::pool(&app.url("seriatim_app", "shard_1"), 1).unwrap();
+        for poison in ["begin; select 1", "begin; select 1/0", "begin; savepoint s; select nothing from nowhere"] {
+            let mut poisoned = pool.acquire().await.unwrap();
+            let _ = sqlx::raw_sql(poison).execute(&mut *poisoned).await;
+            drop(poisoned);
+            let mut next = pool.acquire().await.unwrap();
+            // In a transaction, two statements have one now().
+            let now = "select now()::text";
+            let first: String = sqlx::query_scalar(now).fetch_one(&mut *next).await.unwrap();
+            let second: String = sqlx::query_scalar(now).fetch_one(&mut *next).await.unwrap();
+            assert_ne!(first, second, "{poison}: the next borrower is inside it");
+        }
+        pool.close().await;
+    });
+}

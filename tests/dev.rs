@@ -98,3 +98,45 @@ fn without_postgresql_it_says_what_to_type() {
         assert!(said.contains("PostgreSQL (version 15 or later) was not found") && said.contains("SERIATIM_PG_BIN"), "{said}");
     });
 }
+
+/// A signal at any moment of the start: exit 0, and no server is left.
+#[test]
+fn a_signal_during_the_start_leaves_nothing_running() {
+    block_on(async {
+        for millis in [300, 1_200, 2_500] {
+            let data = folder(&format!("signal-{millis}"));
+            let mut command = Command::new(program());
+            command.args(["dev", "--port", "0", "--data", data.to_str().unwrap()]).stdout(Stdio::null()).stderr(Stdio::piped());
+            let running = command.kill_on_drop(true).spawn().unwrap();
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+            let _ = Command::new("kill").args(["-INT", &running.id().unwrap().to_string()]).status().await.unwrap();
+            let output = running.wait_with_output().await.unwrap();
+            assert!(output.status.success(), "after {millis} ms: {}", String::from_utf8_lossy(&output.stderr));
+            assert!(!data.join("postgres/postmaster.pid").exists(), "after {millis} ms the server still runs");
+            let _ = fs::remove_dir_all(&data);
+        }
+    });
+}
+
+/// The program is killed outright: the keeper stops the server, and the next start finds the data.
+#[test]
+fn after_a_kill_the_server_stops_and_the_next_start_works() {
+    block_on(async {
+        let data = folder("kill");
+        let ready_file = data.with_extension("ready");
+        let mut command = Command::new(program());
+        command.args(["dev", "--port", "0", "--data", data.to_str().unwrap(), "--ready-file", ready_file.to_str().unwrap()]);
+        let mut running = command.stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).spawn().unwrap();
+        while !ready_file.exists() {
+            assert!(running.try_wait().unwrap().is_none(), "it ended");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        running.kill().await.unwrap();
+        let again = run_program(&["dev", "--once", "--data", data.to_str().unwrap()], &[]).await;
+        let said = String::from_utf8_lossy(&again.stdout).into_owned();
+        assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+        assert!(said.contains("15 documents, 0 new numbers, 15 known already"), "{said}");
+        fs::remove_file(&ready_file).unwrap();
+        fs::remove_dir_all(&data).unwrap();
+    });
+}

@@ -17,7 +17,7 @@ const HOUSE: &[(&str, &[&str], &[&str])] = &[
     ("seriatim", &["domain", "api", "store", "directory", "ledger", "gateway", "dispatcher", "cluster"], &["sqlx", "axum"]),
     ("testkit", &["domain", "api", "store", "directory", "ledger", "gateway", "dispatcher", "cluster"], &[]),
     ("xtask", &["cluster"], &["tokio", "sqlx", "axum"]),
-    ("integration", &["testkit"], &[]),
+    ("integration", &["store", "testkit"], &[]),
 ];
 
 #[test]

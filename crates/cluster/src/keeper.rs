@@ -9,12 +9,12 @@ use std::{
 
 use crate::Error;
 
-/// `$1` server pid, `$2` folder, `$3` `remove` or `keep`. The pid file is compared first: a pid that the
-/// system has given to somebody else by now is left alone.
+/// `$1` server pid, `$2` folder, `$3` `remove` or `keep`. A pid file that names another server says that this
+/// one is history, and whatever has its pid now is left alone.
 const SCRIPT: &str = r#"
 read -r _
 pid_file="$2/postgres/postmaster.pid"
-ours() { [ -f "$pid_file" ] && [ "$(head -n 1 "$pid_file" 2>/dev/null)" = "$1" ]; }
+ours() { [ ! -f "$pid_file" ] || [ "$(head -n 1 "$pid_file" 2>/dev/null)" = "$1" ]; }
 tries=0
 while ours "$1" && kill -0 "$1" 2>/dev/null && [ "$tries" -lt 300 ]; do
   if [ "$tries" -eq 0 ]; then kill -INT "$1"; fi
@@ -39,6 +39,12 @@ impl Keeper {
         // A group of its own, so that Ctrl-C does not end it before its work.
         command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         command.spawn().map(Self).map_err(Error::io("starting the keeper"))
+    }
+
+    /// Ends it without its work: the server it was for did not come up.
+    pub(crate) fn dismiss(mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 
     /// Lets it do its work now and waits for it.

@@ -101,25 +101,38 @@ impl Cluster {
     pub fn start(options: &Options, progress: &dyn Fn(&str)) -> Result<Self, Error> {
         let tools = find()?;
         let account = Account::for_server()?;
-        let ephemeral = options.folder.is_none();
         let folder = match &options.folder {
             Some(folder) => std::path::absolute(folder).map_err(Error::io(format!("finding {}", folder.display())))?,
             None => setup::temporary_folder()?,
         };
-        account.make_private(&folder)?;
-        let lock = hold(&folder)?;
-        account.check_reach(&folder)?;
+        let started = Self::start_in(&folder, &tools, &account, options, progress);
+        if started.is_err() && options.folder.is_none() {
+            // Made by us a moment ago, for this cluster alone.
+            let _ = fs::remove_dir_all(&folder);
+        }
+        started
+    }
+
+    fn start_in(
+        folder: &Path,
+        tools: &Tools,
+        account: &Account,
+        options: &Options,
+        progress: &dyn Fn(&str),
+    ) -> Result<Self, Error> {
+        account.make_private(folder)?;
+        let lock = hold(folder)?;
+        account.check_reach(folder)?;
         let data = folder.join("postgres");
         if !data.join("PG_VERSION").exists() || !folder.join("passwords").exists() {
             progress(&format!("making a PostgreSQL {} cluster in {}", tools.version, folder.display()));
-            setup::make(&tools, &account, &folder, options.durable)?;
+            setup::make(tools, account, folder, options.durable)?;
         }
-        let passwords = setup::Passwords::read(&folder)?;
-        stop_leftover(&tools, &account, &data)?;
+        let passwords = setup::Passwords::read(folder)?;
+        stop_leftover(tools, account, &data)?;
         progress("starting PostgreSQL");
-        let (port, server) = launch(&tools, &account, &folder, options)?;
-        let keeper = Keeper::watch(server.id(), &folder, ephemeral)?;
-        Ok(Self { folder, port, passwords, server, keeper, _lock: lock })
+        let (port, server, keeper) = launch(tools, account, folder, options)?;
+        Ok(Self { folder: folder.to_owned(), port, passwords, server, keeper, _lock: lock })
     }
 
     /// The folder that everything lives in.
@@ -185,7 +198,7 @@ fn stop_leftover(tools: &Tools, account: &Account, data: &Path) -> Result<(), Er
     Ok(())
 }
 
-fn launch(tools: &Tools, account: &Account, folder: &Path, options: &Options) -> Result<(u16, Child), Error> {
+fn launch(tools: &Tools, account: &Account, folder: &Path, options: &Options) -> Result<(u16, Child, Keeper), Error> {
     let (data, log_path) = (folder.join("postgres"), folder.join("postgres.log"));
     let mut said = String::new();
     // A free port can be taken between looking and starting, so a start is tried a few times.
@@ -210,11 +223,14 @@ fn launch(tools: &Tools, account: &Account, folder: &Path, options: &Options) ->
         // A group of its own: Ctrl-C reaches the program, and the program stops the server.
         command.stdin(Stdio::null()).stdout(out).stderr(log).process_group(0);
         let mut server = command.spawn().map_err(Error::io("starting postgres"))?;
+        // At once, so that there is no moment in which the server would outlive us.
+        let keeper = Keeper::watch(server.id(), folder, options.folder.is_none())?;
         if wait_ready(&data, &mut server) {
-            return Ok((port, server));
+            return Ok((port, server, keeper));
         }
-        let _ = server.kill();
+        account::signal(server.id(), rustix::process::Signal::QUIT);
         let _ = server.wait();
+        keeper.dismiss();
         said = setup::tail(&fs::read_to_string(&log_path).unwrap_or_default());
         if !said.contains("Address already in use") {
             break;

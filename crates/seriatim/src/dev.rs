@@ -15,11 +15,12 @@ use clap::Args;
 use cluster::{Cluster, Options};
 use gateway::{Config, Gateway};
 use serde_json::json;
-use tokio::sync::oneshot;
+use tokio::{net::TcpListener, sync::oneshot};
 use tracing::level_filters::LevelFilter;
 
 use crate::{
-    Failure, migrate, serve, shutdown,
+    Failure, migrate, serve,
+    shutdown::Asked,
     telemetry::{self, LogFormat},
 };
 
@@ -52,6 +53,7 @@ pub(crate) struct Dev {
 impl Dev {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         telemetry::begin(LogFormat::Text, self.log);
+        let asked = Asked::listen()?;
         // With --once nobody needs to know the port beforehand, so any free one will do.
         let port = if self.once { 0 } else { self.port };
         let listener = serve::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await;
@@ -63,15 +65,20 @@ impl Dev {
             (None, false) => Some(folder::usual()?),
         };
         let options = Options { folder, durable: true, max_connections: 100 };
-        let cluster = tokio::task::spawn_blocking(move || Cluster::start(&options, &say)).await??;
-        let worked = self.work(&cluster, listener, &base_url).await;
+        let started = tokio::task::spawn_blocking(move || Cluster::start(&options, &say)).await?;
+        let cluster = match started {
+            // Ctrl-C reaches PostgreSQL's set-up programs too: what it broke is made anew at the next start.
+            Err(_) if asked.already() => return Ok(()),
+            started => started?,
+        };
+        let worked = self.work(&cluster, listener, &base_url, asked).await;
         say("stopping PostgreSQL");
         // Waits for the server to shut down, which must not hold up other tasks.
         tokio::task::spawn_blocking(move || drop(cluster)).await?;
         worked
     }
 
-    async fn work(&self, cluster: &Cluster, listener: tokio::net::TcpListener, base_url: &str) -> Result<(), Failure> {
+    async fn work(&self, cluster: &Cluster, listener: TcpListener, base_url: &str, asked: Asked) -> Result<(), Failure> {
         let owners: BTreeMap<_, _> = SHARDS.map(|shard| (shard.to_owned(), cluster.url("seriatim_owner", shard))).into();
         let directory_owner = cluster.url("seriatim_owner", "directory");
         migrate::migrate(&directory_owner, &owners, &say).await?;
@@ -80,7 +87,7 @@ impl Dev {
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = gateway::serve(gateway, listener, async { drop(stopped.await) }, Duration::from_secs(20));
         let client = async {
-            let done = self.main_job(cluster, &directory_owner, &owners, base_url).await;
+            let done = self.main_job(cluster, &directory_owner, &owners, base_url, asked).await;
             let _ = stop.send(());
             done
         };
@@ -95,12 +102,11 @@ impl Dev {
         directory_owner: &str,
         owners: &BTreeMap<String, String>,
         base_url: &str,
+        mut asked: Asked,
     ) -> Result<(), Failure> {
-        let asked = shutdown::asked();
-        tokio::pin!(asked);
         let demo = tokio::select! {
             demo = demo::run(cluster.folder(), directory_owner, base_url) => demo?,
-            asked = &mut asked => return Ok(asked?),
+            () = asked.wait() => return Ok(()),
         };
         print!("{}", demo.report);
         if let Some(file) = &self.ready_file {
@@ -120,7 +126,7 @@ impl Dev {
         }
         println!("\n{}", demo.next_step(base_url));
         println!("serving on {base_url} until Ctrl-C; data in {}", cluster.folder().display());
-        asked.await?;
+        asked.wait().await;
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use tracing::level_filters::LevelFilter;
 use crate::{
     Failure,
     address::{self, ShardAddress},
-    shutdown,
+    shutdown::Asked,
     telemetry::{self, LogFormat},
 };
 
@@ -45,18 +45,17 @@ impl Serve {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         telemetry::begin(self.log_format, self.log);
         let config = Config { connections: self.connections, ..Config::new(self.directory_url, address::by_name(&self.shards)?) };
+        let mut asked = Asked::listen()?;
         let gateway = Gateway::new(config)?;
         let listener = listen(self.listen).await?;
         let address = listener.local_addr()?;
         tracing::info!(%address, "serving");
         println!("serving on http://{address}");
-        let asked = async {
-            if let Err(error) = shutdown::asked().await {
-                tracing::error!(%error, "can't listen for signals");
-            }
+        let stop = async {
+            asked.wait().await;
             tracing::info!("asked to stop");
         };
-        if gateway::serve(gateway, listener, asked, Duration::from_secs(self.grace_seconds)).await {
+        if gateway::serve(gateway, listener, stop, Duration::from_secs(self.grace_seconds)).await {
             tracing::info!("stopped");
             Ok(())
         } else {
