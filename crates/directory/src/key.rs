@@ -7,7 +7,7 @@ use domain::{
 };
 use jiff::Timestamp;
 use jiff_sqlx::{Timestamp as SqlTimestamp, ToSqlx};
-use store::{Authority, Error, Retry, Snapshot, Stop, Tx};
+use store::{Authority, Error, Snapshot, Stop, Tx};
 use uuid::Uuid;
 
 use crate::{Directory, KeyUse, Made, PATIENCE};
@@ -54,13 +54,7 @@ impl Directory {
         at: Timestamp,
         by: KeyUse<'_>,
     ) -> Result<Made<Key>, Stop> {
-        let mut retry = Retry::within(PATIENCE);
-        loop {
-            match self.create_key_once(principal, new, at, by).await {
-                Err(Stop::Failure(failure)) => retry.again(failure).await?,
-                done => return done,
-            }
-        }
+        store::repeat(PATIENCE, || self.create_key_once(principal, new, at, by)).await
     }
 
     async fn create_key_once(

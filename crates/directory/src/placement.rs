@@ -11,7 +11,7 @@ use domain::{
 use jiff::Timestamp;
 use jiff_sqlx::{Timestamp as SqlTimestamp, ToSqlx};
 use serde_json::{Value, json};
-use store::{Authority, Error, Retry, Snapshot, Stop, Tx};
+use store::{Authority, Error, Snapshot, Stop, Tx};
 
 use crate::{Directory, KeyUse, Made, PATIENCE, key};
 
@@ -48,13 +48,7 @@ impl Directory {
     /// transaction, under the issuer's row, so that two patterns that could make the same text can't both pass.
     #[tracing::instrument(name = "directory.create_series", skip_all, err(level = "debug"))]
     pub async fn create_series(&self, principal: &Principal, new: &NewSeries, by: KeyUse<'_>) -> Result<Made<Placement>, Stop> {
-        let mut retry = Retry::within(PATIENCE);
-        loop {
-            match self.create_series_once(principal, new, by).await {
-                Err(Stop::Failure(failure)) => retry.again(failure).await?,
-                done => return done,
-            }
-        }
+        store::repeat(PATIENCE, || self.create_series_once(principal, new, by)).await
     }
 
     async fn create_series_once(&self, principal: &Principal, new: &NewSeries, by: KeyUse<'_>) -> Result<Made<Placement>, Stop> {

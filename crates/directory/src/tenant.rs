@@ -8,7 +8,7 @@ use domain::{
 };
 use jiff::Timestamp;
 use jiff_sqlx::{Timestamp as SqlTimestamp, ToSqlx};
-use store::{Authority, Error, Retry, Snapshot, Stop, Tx};
+use store::{Authority, Error, Snapshot, Stop, Tx};
 use uuid::Uuid;
 
 use crate::{Directory, KeyUse, Made, NewKey, PATIENCE, key};
@@ -47,13 +47,7 @@ impl Directory {
     /// Makes a tenant and its first key, once per idempotency key.
     #[tracing::instrument(name = "directory.create_tenant", skip_all, err(level = "debug"))]
     pub async fn create_tenant(&self, operator: &Operator, new: &NewTenant, by: KeyUse<'_>) -> Result<Made<Tenant>, Stop> {
-        let mut retry = Retry::within(PATIENCE);
-        loop {
-            match self.create_tenant_once(operator, new, by).await {
-                Err(Stop::Failure(failure)) => retry.again(failure).await?,
-                done => return done,
-            }
-        }
+        store::repeat(PATIENCE, || self.create_tenant_once(operator, new, by)).await
     }
 
     async fn create_tenant_once(&self, operator: &Operator, new: &NewTenant, by: KeyUse<'_>) -> Result<Made<Tenant>, Stop> {

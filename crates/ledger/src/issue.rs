@@ -28,7 +28,7 @@ use domain::{
 use jiff::{Timestamp, civil::Date};
 use jiff_sqlx::ToSqlx;
 use serde_json::{Value, json};
-use store::{Authority, Error, Retry, Snapshot, Stop, Tx};
+use store::{Authority, Error, Snapshot, Stop, Tx};
 
 use crate::{
     Ledger, Number, claim,
@@ -86,13 +86,7 @@ impl Ledger {
     /// [`Refusal::NotFound`] where the series is not on this shard.
     #[tracing::instrument(name = "ledger.issue", skip_all, fields(shard), err(level = "debug"))]
     pub async fn issue(&self, shard: &str, principal: &Principal, order: &Order) -> Result<Answer, Stop> {
-        let mut retry = Retry::within(PATIENCE);
-        loop {
-            match self.issue_once(shard, principal, order).await {
-                Err(Stop::Failure(failure)) => retry.again(failure).await?,
-                done => return done,
-            }
-        }
+        store::repeat(PATIENCE, || self.issue_once(shard, principal, order)).await
     }
 
     async fn issue_once(&self, shard: &str, principal: &Principal, order: &Order) -> Result<Answer, Stop> {

@@ -9,7 +9,7 @@ use domain::{
 };
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
-use store::{Authority, Error, Retry, Snapshot, Stop, Tx};
+use store::{Authority, Error, Snapshot, Stop, Tx};
 
 use crate::{Ledger, issue::PATIENCE};
 
@@ -33,16 +33,10 @@ impl Ledger {
     /// twice, or by two at once, changes nothing.
     #[tracing::instrument(name = "ledger.ensure_series", skip_all, fields(shard), err(level = "debug"))]
     pub async fn ensure_series(&self, shard: &str, principal: &Principal, new: &NewSeries) -> Result<(), Stop> {
-        let mut retry = Retry::within(PATIENCE);
-        loop {
-            match self.ensure_once(shard, principal, new).await {
-                Err(failure) => retry.again(failure).await?,
-                Ok(()) => return Ok(()),
-            }
-        }
+        store::repeat(PATIENCE, || self.ensure_once(shard, principal, new)).await
     }
 
-    async fn ensure_once(&self, shard: &str, principal: &Principal, new: &NewSeries) -> Result<(), Error> {
+    async fn ensure_once(&self, shard: &str, principal: &Principal, new: &NewSeries) -> Result<(), Stop> {
         let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
         sqlx::query!(
             "insert into series (tenant_id, series, issuer, pattern, reset, time_zone, first, gapless, overflow, max_length,
@@ -65,7 +59,7 @@ impl Ledger {
         )
         .execute(tx.db())
         .await?;
-        tx.commit().await
+        Ok(tx.commit().await?)
     }
 
     /// A series as it stands; none if it is not on this shard.

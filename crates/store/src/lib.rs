@@ -16,5 +16,5 @@ mod tx;
 
 pub use error::{Error, Stop};
 pub use pool::{connect_once, pool};
-pub use retry::Retry;
+pub use retry::repeat;
 pub use tx::{Authority, Snapshot, Tx, ping};

@@ -7,13 +7,27 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::Error;
+use crate::{Error, Stop};
+
+/// Runs an operation until it succeeds, is refused, or has failed for as long as `patience` allows.
+///
+/// `attempt` is a whole transaction that is safe to repeat: it carries its idempotency key, or it only reads.
+pub async fn repeat<T, Attempt>(patience: Duration, mut attempt: impl FnMut() -> Attempt) -> Result<T, Stop>
+where
+    Attempt: Future<Output = Result<T, Stop>>,
+{
+    let mut retry = Retry::within(patience);
+    loop {
+        match attempt().await {
+            Err(Stop::Failure(failure)) => retry.again(failure).await?,
+            done => return done,
+        }
+    }
+}
 
 /// Decides after each failed attempt whether the whole transaction is run again.
-///
-/// Every transaction in this program is safe to repeat: it carries its idempotency key, or it only reads.
 #[derive(Debug)]
-pub struct Retry {
+struct Retry {
     deadline: Instant,
     attempt: u32,
     lost: u32,
@@ -26,7 +40,7 @@ const LOST: u32 = 12;
 
 impl Retry {
     /// Attempts until this much time has passed.
-    pub fn within(patience: Duration) -> Self {
+    fn within(patience: Duration) -> Self {
         Self { deadline: Instant::now() + patience, attempt: 0, lost: 0, unknown: false, noise: RandomState::new() }
     }
 
@@ -34,7 +48,7 @@ impl Retry {
     ///
     /// Once an outcome is unknown, only another attempt can find it out, so it stays
     /// [`Error::Unknown`] until one succeeds.
-    pub async fn again(&mut self, error: Error) -> Result<(), Error> {
+    async fn again(&mut self, error: Error) -> Result<(), Error> {
         self.attempt += 1;
         self.lost += u32::from(matches!(error, Error::Unavailable(_) | Error::Unknown(_)));
         self.unknown |= matches!(error, Error::Unknown(_));
