@@ -96,6 +96,34 @@ fn c60_a_503_leaves_the_key_free() {
 }
 
 #[test]
+fn a_repetition_while_the_first_runs_waits_and_is_told() {
+    prove(async |app| {
+        app.first.create_series("invoices", "ABC{yyyy}{seq:9}", json!({})).await.expect(201);
+        let body = json!({"document_date": "2026-01-01"});
+        app.first.issue("invoices", "before", body.clone()).await.expect(201);
+        let mut db = app.superuser(&app.shard_of("invoices").await).await;
+        let mut held = db.begin().await.unwrap();
+        sqlx::query("select from counter for update").execute(&mut *held).await.unwrap();
+        let first = app.first.issue("invoices", "k", body.clone());
+        let others = async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let told = app.first.issue("invoices", "k", body.clone()).await.problem(409, "idempotency-in-progress");
+            assert_eq!(told.headers["retry-after"], "1");
+            let waiting = app.first.issue("invoices", "k", body.clone());
+            let release = async {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                held.rollback().await.unwrap();
+            };
+            tokio::join!(waiting, release).0
+        };
+        let (first, replayed) = tokio::join!(first, others);
+        assert_eq!((first.status, first.value()), (201, 2));
+        assert!(replayed.replayed());
+        assert_eq!(replayed.text, first.text);
+    });
+}
+
+#[test]
 fn c62_two_tenants_may_use_the_same_key() {
     prove(async |app| {
         let second = app.tenant("second").await;

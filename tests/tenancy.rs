@@ -103,3 +103,21 @@ fn operators_see_tenants_and_no_secrets() {
         app.operator.post("/v1/tenants", "k", json!({"name": ""})).await.problem(422, "invalid");
     });
 }
+
+#[test]
+fn a_suspended_tenant_is_told_so_everywhere_within_two_seconds() {
+    prove(async |app| {
+        app.first.create_series("invoices", "A{seq:4}", json!({"reset": "never"})).await.expect(201);
+        let mut db = app.superuser("directory").await;
+        let set = async |db: &mut sqlx::PgConnection, status| {
+            sqlx::query("update tenant set status = $1").bind(status).execute(db).await.unwrap();
+            tokio::time::sleep(std::time::Duration::from_millis(1_500)).await;
+        };
+        set(&mut db, "suspended").await;
+        for operation in OPERATIONS {
+            call(&app.first, *operation).await.problem(403, "tenant-suspended");
+        }
+        set(&mut db, "active").await;
+        assert_eq!(app.first.issue("invoices", "k", json!({})).await.expect(201).value(), 1);
+    });
+}
