@@ -140,3 +140,19 @@ fn after_a_kill_the_server_stops_and_the_next_start_works() {
         fs::remove_dir_all(&data).unwrap();
     });
 }
+
+#[test]
+fn a_folder_with_other_files_is_left_alone() {
+    block_on(async {
+        let data = folder("foreign");
+        fs::create_dir(&data).unwrap();
+        fs::write(data.join("thesis.txt"), "years of work").unwrap();
+        let before = fs::metadata(&data).unwrap().permissions();
+        let done = run_program(&["dev", "--once", "--data", data.to_str().unwrap()], &[]).await;
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert!(!done.status.success() && said.contains("has other files in it; choose a new or an empty folder"), "{said}");
+        assert_eq!(fs::metadata(&data).unwrap().permissions(), before);
+        assert_eq!(fs::read_dir(&data).unwrap().count(), 1);
+        fs::remove_dir_all(&data).unwrap();
+    });
+}

@@ -78,10 +78,14 @@ impl Account {
         }
     }
 
-    /// Whether the account can enter the folder; another account's home may be in the way.
+    /// Whether the account can get to the folder, or to what there is of the way to it; another account's home
+    /// may be in between. Asked before anything is made.
     pub(crate) fn check_reach(&self, folder: &Path) -> Result<(), Error> {
         let Some(lent) = &self.lent else { return Ok(()) };
-        let there = self.command("/bin/sh").args(["-c", "cd \"$1\" 2>/dev/null", "sh"]).arg(folder).status();
+        // The folder itself will be the account's own, so its parent is what matters.
+        let parents = folder.ancestors().skip(1);
+        let existing = parents.into_iter().find(|parent| parent.exists()).unwrap_or(Path::new("/"));
+        let there = self.command("/bin/sh").args(["-c", "cd \"$1\" 2>/dev/null", "sh"]).arg(existing).status();
         if there.map_err(Error::io("running sh"))?.success() {
             Ok(())
         } else {

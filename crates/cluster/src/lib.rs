@@ -36,6 +36,9 @@ pub enum Error {
     /// Another program holds this folder.
     #[error("another program is using {0}; stop it, or choose another folder")]
     InUse(PathBuf),
+    /// The folder has files that are not ours.
+    #[error("{0} has other files in it; choose a new or an empty folder")]
+    Foreign(PathBuf),
     /// The account that PostgreSQL runs as can't get at the folder.
     #[error("PostgreSQL does not run as root, and the account {account} can't reach {folder}; choose a folder that it can enter")]
     Unreachable {
@@ -120,9 +123,10 @@ impl Cluster {
         options: &Options,
         progress: &dyn Fn(&str),
     ) -> Result<Self, Error> {
+        refuse_foreign(folder)?;
+        account.check_reach(folder)?;
         account.make_private(folder)?;
         let lock = hold(folder)?;
-        account.check_reach(folder)?;
         let data = folder.join("postgres");
         if !data.join("PG_VERSION").exists() || !folder.join("passwords").exists() {
             progress(&format!("making a PostgreSQL {} cluster in {}", tools.version, folder.display()));
@@ -171,6 +175,16 @@ impl Drop for Cluster {
         }
         self.keeper.finish();
     }
+}
+
+/// A folder with somebody's files in it is not ours to close to others and to hand to the server's account.
+fn refuse_foreign(folder: &Path) -> Result<(), Error> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io(format!("reading {}", folder.display()))(error)),
+    };
+    if folder.join("lock").exists() || entries.count() == 0 { Ok(()) } else { Err(Error::Foreign(folder.to_owned())) }
 }
 
 /// One program per folder, by a lock that goes away with the process that holds it.
