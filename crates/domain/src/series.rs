@@ -122,7 +122,10 @@ impl Draft {
         if overflow.is_none() {
             fail("/overflow", "must be refuse or widen".to_owned());
         }
-        if TimeZone::get(&self.time_zone).is_err() || !self.time_zone.contains('/') && self.time_zone != "UTC" {
+        // Names are found in any case; one zone is to have one spelling.
+        let zone = TimeZone::get(&self.time_zone).ok();
+        let spelled = zone.as_ref().and_then(|zone| zone.iana_name()) == Some(&self.time_zone);
+        if !spelled || !self.time_zone.contains('/') && self.time_zone != "UTC" {
             fail("/time_zone", "must be an IANA time zone such as Europe/Istanbul, or UTC".to_owned());
         }
         if !(0..=MAX_VALUE).contains(&self.first) {
@@ -236,6 +239,8 @@ pub(crate) mod tests {
     #[test]
     fn settings_must_fit_each_other() {
         assert!(draft("ABC{yyyy}{seq:9}", "yearly").check().is_ok());
+        assert!(Draft { time_zone: "europe/istanbul".into(), ..draft("A{yyyy}{seq:9}", "yearly") }.check().is_err());
+        assert!(Draft { time_zone: "UTC".into(), ..draft("A{yyyy}{seq:9}", "yearly") }.check().is_ok());
         assert!(draft("A{seq:9}", "yearly").check().is_err());
         assert!(draft("A{yyyy}{seq:5}", "monthly").check().is_err());
         assert!(draft("ABCD{yyyy}{seq:9}", "yearly").check().is_err(), "17 characters");

@@ -3,12 +3,12 @@
 use api::{Audit, Gap, PeriodAudit, Run};
 use axum::{
     Extension,
-    extract::{Path, Query, State},
+    extract::{Query, State},
 };
 use domain::{id::SeriesName, period::Period, principal::Principal};
 use serde::Deserialize;
 
-use crate::{app::Gateway, problem::Failed};
+use crate::{app::Gateway, body::Path, problem::Failed};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -3,7 +3,7 @@
 use api::{Issue, Item};
 use axum::{
     Extension,
-    extract::{Path, State},
+    extract::State,
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
@@ -16,7 +16,13 @@ use domain::{
 use ledger::{Member, Number, Order};
 use serde_json::Value;
 
-use crate::{app::Gateway, body::Json, idempotency::Keyed, operation::Call, problem::Failed};
+use crate::{
+    app::Gateway,
+    body::{Json, Path},
+    idempotency::Keyed,
+    operation::Call,
+    problem::Failed,
+};
 
 /// The most documents in one request.
 const MOST: usize = 1_000;

@@ -3,7 +3,7 @@
 use api::{CreateKey, Page, Slug};
 use axum::{
     Extension,
-    extract::{Path, Query, State},
+    extract::{Query, State},
     http::{HeaderMap, StatusCode},
     response::IntoResponse,
 };
@@ -18,7 +18,14 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::{
-    app::Gateway, auth::Scopes, body::Json, idempotency::Keyed, operation::Call, paging::Paging, problem::Failed, system::uuid,
+    app::Gateway,
+    auth::Scopes,
+    body::{Json, Path},
+    idempotency::Keyed,
+    operation::Call,
+    paging::Paging,
+    problem::Failed,
+    system::uuid,
 };
 
 /// Draws a new key.

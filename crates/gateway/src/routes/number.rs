@@ -1,20 +1,16 @@
 //! One number with its history: "where did 1454 go?"
 
 use api::{Entry, Explained};
-use axum::{
-    Extension,
-    extract::{Path, State},
-};
+use axum::{Extension, extract::State};
 use domain::{id::SeriesName, principal::Principal};
 
-use crate::{app::Gateway, problem::Failed};
+use crate::{app::Gateway, body::Path, problem::Failed};
 
 pub(crate) async fn explain(
     State(gateway): State<Gateway>,
     Extension(principal): Extension<Principal>,
-    path: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
+    Path((name, text)): Path<(String, String)>,
 ) -> Result<axum::Json<Explained>, Failed> {
-    let Path((name, text)) = path.map_err(|_| Failed::not_found("such number"))?;
     let name = SeriesName::parse(&name)?;
     // No pattern makes anything else, and no database column takes a NUL.
     if text.len() > 64 || !text.bytes().all(|b| (b' '..=b'~').contains(&b)) {

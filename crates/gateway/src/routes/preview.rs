@@ -1,13 +1,15 @@
 //! What would come next; uses nothing.
 
 use api::{Preview, PreviewNumber, Previewed};
-use axum::{
-    Extension,
-    extract::{Path, State},
-};
+use axum::{Extension, extract::State};
 use domain::{id::SeriesName, period::parse_date, principal::Principal};
 
-use crate::{app::Gateway, body::Json, operation::Call, problem::Failed};
+use crate::{
+    app::Gateway,
+    body::{Json, Path},
+    operation::Call,
+    problem::Failed,
+};
 
 /// The most numbers in one preview.
 const MOST: i64 = 1_000;

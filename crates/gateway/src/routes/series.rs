@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api::{CreateSeries, ListedSeries, Page};
 use axum::{
     Extension,
-    extract::{Path, Query, State},
+    extract::{Query, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::IntoResponse,
 };
@@ -16,7 +16,14 @@ use domain::{
     series::{Draft, FieldError, Series, Settings, Status},
 };
 
-use crate::{app::Gateway, body::Json, idempotency::Keyed, operation::Call, paging::Paging, problem::Failed};
+use crate::{
+    app::Gateway,
+    body::{Json, Path},
+    idempotency::Keyed,
+    operation::Call,
+    paging::Paging,
+    problem::Failed,
+};
 
 pub(crate) async fn create(
     State(gateway): State<Gateway>,

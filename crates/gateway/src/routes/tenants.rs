@@ -3,7 +3,7 @@
 use api::{CreateTenant, Page};
 use axum::{
     Extension,
-    extract::{Path, Query, State},
+    extract::{Query, State},
     http::{HeaderMap, StatusCode},
     response::IntoResponse,
 };
@@ -16,7 +16,15 @@ use domain::{
 use uuid::Uuid;
 
 use super::keys::mint;
-use crate::{app::Gateway, body::Json, idempotency::Keyed, operation::Call, paging::Paging, problem::Failed, system::uuid};
+use crate::{
+    app::Gateway,
+    body::{Json, Path},
+    idempotency::Keyed,
+    operation::Call,
+    paging::Paging,
+    problem::Failed,
+    system::uuid,
+};
 
 pub(crate) async fn create(
     State(gateway): State<Gateway>,
