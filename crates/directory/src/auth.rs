@@ -1,12 +1,17 @@
 //! From a secret to whoever holds it.
 
+use std::time::Duration;
+
 use domain::{id::TenantId, principal::Scope, secret::Mode};
 use jiff::Timestamp;
 use jiff_sqlx::Timestamp as SqlTimestamp;
-use store::Error;
+use store::{Error, Stop};
 use uuid::Uuid;
 
 use crate::Directory;
+
+/// How long a lost connection is tried again.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the directory knows about the holder of a key. Whether it is good now is for the caller to judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,9 +45,14 @@ pub enum Holder {
 }
 
 impl Directory {
-    /// Who holds the secret with this hash; none if nobody does.
+    /// Who holds the secret with this hash; none if nobody does. A lost connection is tried again for a moment:
+    /// a restarted directory leaves dead ones in the pool.
     #[tracing::instrument(name = "directory.authenticate", skip_all, err(level = "debug"))]
-    pub async fn authenticate(&self, hash: &[u8; 32]) -> Result<Option<KeyHolder>, Error> {
+    pub async fn authenticate(&self, hash: &[u8; 32]) -> Result<Option<KeyHolder>, Stop> {
+        store::repeat(PATIENCE, || self.authenticate_once(hash)).await
+    }
+
+    async fn authenticate_once(&self, hash: &[u8; 32]) -> Result<Option<KeyHolder>, Stop> {
         let row = sqlx::query!(
             r#"select key_id as "key_id!", tenant_id, tenant_status, tenant_mode, scopes as "scopes!",
                       expires_at, revoked_at
@@ -51,7 +61,7 @@ impl Directory {
         )
         .fetch_optional(&self.pool)
         .await?;
-        row.map(|row| {
+        let holder = row.map(|row| {
             let holder = match row.tenant_id {
                 None => Holder::Operator,
                 Some(tenant) => Holder::Tenant {
@@ -60,7 +70,7 @@ impl Directory {
                     mode: row.tenant_mode.as_deref().and_then(Mode::from_word).ok_or(Error::corrupt("a tenant's mode"))?,
                 },
             };
-            Ok(KeyHolder {
+            Ok::<_, Error>(KeyHolder {
                 key: row.key_id,
                 holder,
                 // A scope that this version does not know gives no right in it.
@@ -68,7 +78,7 @@ impl Directory {
                 expires_at: row.expires_at.map(SqlTimestamp::to_jiff),
                 revoked: row.revoked_at.is_some(),
             })
-        })
-        .transpose()
+        });
+        Ok(holder.transpose()?)
     }
 }

@@ -15,7 +15,7 @@ use domain::{
     principal::{Operator, Principal, Scope},
     secret::ApiKey,
 };
-use store::Error;
+use store::{Error, Stop};
 use tokio::time::Instant;
 
 use crate::{app::Gateway, operation::Call, problem::Failed};
@@ -98,10 +98,10 @@ async fn look_up(gateway: &Gateway, key: &ApiKey) -> Result<KeyHolder, Failed> {
             gateway.keys.remove(&hash);
             Err(Failed::unauthenticated("nobody holds this API key"))
         }
-        Err(away @ (Error::Busy(_) | Error::Unavailable(_))) => {
+        Err(Stop::Failure(away @ (Error::Busy(_) | Error::Unavailable(_)))) => {
             let stale = known.filter(|(_, since)| since.elapsed() < STALE);
             stale.map(|(holder, _)| holder).ok_or_else(|| Failed::directory(away))
         }
-        Err(error) => Err(Failed::directory(error)),
+        Err(stop) => Err(Failed::directory(stop)),
     }
 }
