@@ -1,5 +1,6 @@
-//! Set-up and tests for people: `cargo xtask dev`, `cargo xtask test`, `cargo xtask sqlx`.
+//! Set-up and tests for people: `cargo xtask dev`, `cargo xtask test`, `cargo xtask sqlx`, `cargo xtask measure`.
 
+mod measure;
 mod sqlx;
 
 use std::{
@@ -11,6 +12,8 @@ const HELP: &str = "\
 cargo xtask dev [OPTIONS]   build seriatim and run it with databases of its own (OPTIONS: see seriatim dev --help)
 cargo xtask test [FILTER]   run every test
 cargo xtask sqlx            check the queries against the migrations anew and write the .sqlx folders
+cargo xtask measure predecessor
+                            what the key from each number to the one before it costs (takes some minutes)
 cargo xtask ci              what CI runs: formatting, lints, every test";
 
 fn main() -> ExitCode {
@@ -21,6 +24,10 @@ fn main() -> ExitCode {
         "dev" => build().and_then(|()| run("target/debug/seriatim", &[&["dev".to_owned()], rest.as_slice()].concat())),
         "test" => test(&rest),
         "sqlx" => sqlx::renew(),
+        "measure" => match rest.as_slice() {
+            [what] if what == "predecessor" => measure::predecessor(),
+            _ => Err(format!("measure what?\n{HELP}")),
+        },
         "ci" => ci(),
         "" | "help" | "--help" | "-h" => {
             println!("{HELP}");

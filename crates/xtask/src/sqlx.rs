@@ -33,7 +33,7 @@ pub(crate) fn renew() -> Result<(), String> {
     Ok(())
 }
 
-fn migrate(tools: &Tools, url: &str, folder: &Path) -> Result<(), String> {
+pub(crate) fn migrate(tools: &Tools, url: &str, folder: &Path) -> Result<(), String> {
     let entries = fs::read_dir(folder).map_err(|e| e.to_string())?;
     let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     files.sort();
