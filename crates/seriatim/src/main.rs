@@ -53,13 +53,26 @@ async fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("seriatim: {failure}");
-            let mut cause = failure.source();
-            while let Some(next) = cause {
-                eprintln!("  because: {next}");
-                cause = next.source();
-            }
+            complain(failure.as_ref());
             ExitCode::FAILURE
         }
+    }
+}
+
+/// What went wrong, its causes (each once: some repeat their own), and what can be done.
+fn complain(failure: &(dyn std::error::Error + 'static)) {
+    let mut said = failure.to_string();
+    eprintln!("seriatim: {said}");
+    let mut cause = failure.source();
+    while let Some(next) = cause {
+        let why = next.to_string();
+        if !said.contains(&why) {
+            eprintln!("  because: {why}");
+            said = why;
+        }
+        cause = next.source();
+    }
+    if let Some(advice) = store::advice(failure) {
+        eprintln!("  so: {advice}");
     }
 }

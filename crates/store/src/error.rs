@@ -70,6 +70,34 @@ impl Error {
     }
 }
 
+/// What an operator can do about a failure that comes from the installation: roles, owners, passwords, addresses.
+/// Looks through the causes.
+pub fn advice(failure: &(dyn StdError + 'static)) -> Option<&'static str> {
+    let mut cause = Some(failure);
+    while let Some(this) = cause {
+        match this.downcast_ref::<sqlx::Error>() {
+            Some(sqlx::Error::Database(said)) => return advice_on(said.code().as_deref()?),
+            Some(sqlx::Error::Io(_)) => return Some("check the address's host and port, and that PostgreSQL runs there"),
+            _ => cause = this.source(),
+        }
+    }
+    None
+}
+
+/// By SQLSTATE, PostgreSQL documentation, appendix A.
+fn advice_on(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "28000" => "make the roles first, once per PostgreSQL cluster: psql -f migrations/roles.sql, as a superuser",
+        "28P01" => "give the address the role's password, or the role a new one: ALTER ROLE … PASSWORD …",
+        "3D000" => "make the database first: CREATE DATABASE … OWNER seriatim_owner",
+        "42501" => {
+            "the database must belong to seriatim_owner, and the address must name that role: ALTER DATABASE … OWNER TO seriatim_owner"
+        }
+        "42P01" => "bring the schemas up to this version first: seriatim migrate",
+        _ => return None,
+    })
+}
+
 /// Why an operation did not do what was asked: a business no, or a failure.
 #[derive(Debug, thiserror::Error)]
 pub enum Stop {

@@ -14,7 +14,7 @@ mod pool;
 mod retry;
 mod tx;
 
-pub use error::{Error, Stop};
+pub use error::{Error, Stop, advice};
 pub use pool::{connect_once, pool};
 pub use retry::repeat;
 pub use tx::{Authority, Snapshot, Tx, ping};
