@@ -1,17 +1,15 @@
 //! From a secret to whoever holds it.
 
-use std::time::Duration;
-
 use domain::{id::TenantId, principal::Scope, secret::Mode};
 use jiff::Timestamp;
 use jiff_sqlx::Timestamp as SqlTimestamp;
-use store::{Error, Stop};
+use store::{Error, Patience, Stop};
 use uuid::Uuid;
 
 use crate::Directory;
 
 /// How long a lost connection is tried again.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Patience = Patience::seconds(1, 1);
 
 /// What the directory knows about the holder of a key. Whether it is good now is for the caller to judge.
 #[derive(Clone, Debug, PartialEq, Eq)]

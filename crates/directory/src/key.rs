@@ -80,35 +80,41 @@ impl Directory {
 
     /// The tenant's keys in the order of their ids, after `after`, at most `limit`.
     pub async fn keys(&self, principal: &Principal, after: Option<Uuid>, limit: i64) -> Result<Vec<Key>, Stop> {
-        let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
-        let rows = sqlx::query_as!(
-            Row,
-            "select key_id, name, scopes, created_at, expires_at, revoked_at from api_key
-              where tenant_id = $1 and key_id > $2 order by key_id limit $3",
-            principal.tenant.0,
-            after.unwrap_or(Uuid::nil()),
-            limit
-        )
-        .fetch_all(tx.db())
-        .await?;
-        tx.end().await?;
-        Ok(rows.into_iter().map(Key::from).collect())
+        store::repeat(PATIENCE, || async {
+            let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
+            let rows = sqlx::query_as!(
+                Row,
+                "select key_id, name, scopes, created_at, expires_at, revoked_at from api_key
+                  where tenant_id = $1 and key_id > $2 order by key_id limit $3",
+                principal.tenant.0,
+                after.unwrap_or(Uuid::nil()),
+                limit
+            )
+            .fetch_all(tx.db())
+            .await?;
+            tx.end().await?;
+            Ok(rows.into_iter().map(Key::from).collect())
+        })
+        .await
     }
 
     /// Revokes a key for good. Revoking it again changes nothing; false if the tenant has no such key.
     #[tracing::instrument(name = "directory.revoke_key", skip_all, err(level = "debug"))]
     pub async fn revoke_key(&self, principal: &Principal, id: Uuid, at: Timestamp) -> Result<bool, Stop> {
-        let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
-        let done = sqlx::query!(
-            "update api_key set revoked_at = coalesce(revoked_at, $3) where tenant_id = $1 and key_id = $2",
-            principal.tenant.0,
-            id,
-            at.to_sqlx() as _
-        )
-        .execute(tx.db())
-        .await?;
-        tx.commit().await?;
-        Ok(done.rows_affected() == 1)
+        store::repeat(PATIENCE, || async {
+            let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
+            let done = sqlx::query!(
+                "update api_key set revoked_at = coalesce(revoked_at, $3) where tenant_id = $1 and key_id = $2",
+                principal.tenant.0,
+                id,
+                at.to_sqlx() as _
+            )
+            .execute(tx.db())
+            .await?;
+            tx.commit().await?;
+            Ok(done.rows_affected() == 1)
+        })
+        .await
     }
 }
 

@@ -10,9 +10,8 @@ mod placement;
 mod shard;
 mod tenant;
 
-use std::time::Duration;
-
 use sqlx::PgPool;
+use store::Patience;
 
 pub use auth::{Holder, KeyHolder};
 pub use key::{Key, NewKey};
@@ -21,7 +20,7 @@ pub use placement::{NewSeries, Placement};
 pub use tenant::{NewTenant, Tenant};
 
 /// How long an operation keeps trying while others are in its way.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Patience = Patience::seconds(5, 3);
 
 /// A handle to the directory; cheap to clone.
 #[derive(Clone, Debug)]

@@ -105,27 +105,33 @@ impl Directory {
     /// Where a series lives; none if the tenant has no such series.
     #[tracing::instrument(name = "directory.placement", skip_all, err(level = "debug"))]
     pub async fn placement(&self, principal: &Principal, series: &SeriesName) -> Result<Option<Placement>, Stop> {
-        let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
-        let placement = read(&mut tx, principal, series.as_str()).await?;
-        tx.end().await?;
-        Ok(placement)
+        store::repeat(PATIENCE, || async {
+            let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
+            let placement = read(&mut tx, principal, series.as_str()).await?;
+            tx.end().await?;
+            Ok(placement)
+        })
+        .await
     }
 
     /// The tenant's series in the order of their codes, after `after`, at most `limit`.
     pub async fn placements(&self, principal: &Principal, after: Option<&str>, limit: i64) -> Result<Vec<Placement>, Stop> {
-        let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
-        let rows = sqlx::query_as!(
-            Row,
-            "select series, issuer, shard, epoch, settings, created_at, created_by from placement
-              where tenant_id = $1 and series > $2 order by series limit $3",
-            principal.tenant.0,
-            after.unwrap_or_default(),
-            limit
-        )
-        .fetch_all(tx.db())
-        .await?;
-        tx.end().await?;
-        Ok(rows.into_iter().map(Placement::try_from).collect::<Result<_, _>>()?)
+        store::repeat(PATIENCE, || async {
+            let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
+            let rows = sqlx::query_as!(
+                Row,
+                "select series, issuer, shard, epoch, settings, created_at, created_by from placement
+                  where tenant_id = $1 and series > $2 order by series limit $3",
+                principal.tenant.0,
+                after.unwrap_or_default(),
+                limit
+            )
+            .fetch_all(tx.db())
+            .await?;
+            tx.end().await?;
+            Ok(rows.into_iter().map(Placement::try_from).collect::<Result<_, _>>()?)
+        })
+        .await
     }
 }
 

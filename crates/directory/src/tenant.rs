@@ -89,26 +89,32 @@ impl Directory {
 
     /// One tenant.
     pub async fn tenant(&self, operator: &Operator, id: TenantId) -> Result<Option<Tenant>, Stop> {
-        let mut tx = Tx::begin(&self.pool, Authority::Operator(operator), Snapshot::PerStatement).await?;
-        let tenant = read(&mut tx, id.0).await?;
-        tx.end().await?;
-        Ok(tenant)
+        store::repeat(PATIENCE, || async {
+            let mut tx = Tx::begin(&self.pool, Authority::Operator(operator), Snapshot::PerStatement).await?;
+            let tenant = read(&mut tx, id.0).await?;
+            tx.end().await?;
+            Ok(tenant)
+        })
+        .await
     }
 
     /// Tenants in the order of their ids, after `after`, at most `limit`.
     pub async fn tenants(&self, operator: &Operator, after: Option<TenantId>, limit: i64) -> Result<Vec<Tenant>, Stop> {
-        let mut tx = Tx::begin(&self.pool, Authority::Operator(operator), Snapshot::PerStatement).await?;
-        let rows = sqlx::query_as!(
-            Row,
-            "select tenant_id, name, mode, status, created_at from tenant
-              where tenant_id > $1 order by tenant_id limit $2",
-            after.map_or(Uuid::nil(), |id| id.0),
-            limit
-        )
-        .fetch_all(tx.db())
-        .await?;
-        tx.end().await?;
-        Ok(rows.into_iter().map(Tenant::try_from).collect::<Result<_, _>>()?)
+        store::repeat(PATIENCE, || async {
+            let mut tx = Tx::begin(&self.pool, Authority::Operator(operator), Snapshot::PerStatement).await?;
+            let rows = sqlx::query_as!(
+                Row,
+                "select tenant_id, name, mode, status, created_at from tenant
+                  where tenant_id > $1 order by tenant_id limit $2",
+                after.map_or(Uuid::nil(), |id| id.0),
+                limit
+            )
+            .fetch_all(tx.db())
+            .await?;
+            tx.end().await?;
+            Ok(rows.into_iter().map(Tenant::try_from).collect::<Result<_, _>>()?)
+        })
+        .await
     }
 }
 

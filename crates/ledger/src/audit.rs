@@ -6,7 +6,7 @@ use domain::{id::SeriesName, next::Gate, period::Period, principal::Principal};
 use jiff::Timestamp;
 use store::{Authority, Error, Snapshot, Stop, Tx};
 
-use crate::{Ledger, series};
+use crate::{Ledger, PROVING, series};
 
 /// The audit of a series, period by period.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,21 +96,24 @@ impl Ledger {
         name: &SeriesName,
         period: Option<&Period>,
     ) -> Result<Option<Audit>, Stop> {
-        let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::OneMoment).await?;
-        if series::read(&mut tx, principal, name).await?.is_none() {
-            return Ok(None);
-        }
-        let mut auditor = Auditor { tx, principal, name, period: period.map(Period::as_str), periods: BTreeMap::new() };
-        auditor.counters().await?;
-        auditor.states().await?;
-        auditor.runs().await?;
-        auditor.gaps().await?;
-        auditor.duplicates().await?;
-        auditor.counters_in_step().await?;
-        auditor.claims_with_numbers().await?;
-        auditor.claims_apart().await?;
-        auditor.tx.end().await?;
-        Ok(Some(Audit { periods: auditor.periods.into_values().collect() }))
+        store::repeat(PROVING, || async {
+            let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::OneMoment).await?;
+            if series::read(&mut tx, principal, name).await?.is_none() {
+                return Ok(None);
+            }
+            let mut auditor = Auditor { tx, principal, name, period: period.map(Period::as_str), periods: BTreeMap::new() };
+            auditor.counters().await?;
+            auditor.states().await?;
+            auditor.runs().await?;
+            auditor.gaps().await?;
+            auditor.duplicates().await?;
+            auditor.counters_in_step().await?;
+            auditor.claims_with_numbers().await?;
+            auditor.claims_apart().await?;
+            auditor.tx.end().await?;
+            Ok(Some(Audit { periods: auditor.periods.into_values().collect() }))
+        })
+        .await
     }
 }
 

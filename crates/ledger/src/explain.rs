@@ -6,7 +6,7 @@ use jiff_sqlx::Timestamp as SqlTimestamp;
 use serde_json::Value;
 use store::{Authority, Error, Snapshot, Stop, Tx};
 
-use crate::{Ledger, Number, counter, number::Row, series};
+use crate::{Ledger, Number, READING, counter, number::Row, series};
 
 /// What there is to say about a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,13 +62,16 @@ impl Ledger {
         name: &SeriesName,
         text: &str,
     ) -> Result<Option<Explained>, Stop> {
-        let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::OneMoment).await?;
-        let explained = match used(&mut tx, principal, name, text).await? {
-            Some(used) => Some(used),
-            None => unused(&mut tx, principal, name, text).await?,
-        };
-        tx.end().await?;
-        Ok(explained)
+        store::repeat(READING, || async {
+            let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::OneMoment).await?;
+            let explained = match used(&mut tx, principal, name, text).await? {
+                Some(used) => Some(used),
+                None => unused(&mut tx, principal, name, text).await?,
+            };
+            tx.end().await?;
+            Ok(explained)
+        })
+        .await
     }
 }
 

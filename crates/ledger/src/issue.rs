@@ -14,7 +14,7 @@
 //! another period's counter makes statement 6 fail; the transaction is run again and then finds it in 2.
 //! A connection lost during 7 leaves the outcome unknown; running it again with the same key finds out.
 
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
 use domain::{
     id::{DocumentRef, IdempotencyKey, OperationId, SeriesName},
@@ -28,16 +28,13 @@ use domain::{
 use jiff::{Timestamp, civil::Date};
 use jiff_sqlx::ToSqlx;
 use serde_json::{Value, json};
-use store::{Authority, Error, Snapshot, Stop, Tx};
+use store::{Authority, Error, Snapshot, Stop, Tx, fault::Point};
 
 use crate::{
-    Ledger, Number, claim,
+    Ledger, Number, PATIENCE, claim,
     counter::{self, CurrentRun, Locked},
     number, series,
 };
-
-/// How long an operation keeps trying while others are in its way.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(8);
 
 /// A document that wants a number.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -99,6 +96,7 @@ impl Ledger {
                 Ok(answer)
             }
             Ok(answer) => {
+                tx.reach(Point::AfterWrite).await?;
                 tx.commit().await?;
                 Ok(answer)
             }
@@ -112,6 +110,7 @@ impl Ledger {
     async fn decide(&self, tx: &mut Tx, principal: &Principal, order: &Order) -> Result<Answer, Stop> {
         let not_found = || Refusal::NotFound(format!("series {}", order.series));
         let series = series::read(tx, principal, &order.series).await?.ok_or_else(not_found)?;
+        tx.reach(Point::BeforeClaim).await?;
         if let Some(claim) = claim::find(tx, principal, &order.series, &order.key).await? {
             return claim.replay(tx, principal, order).await;
         }
@@ -122,6 +121,7 @@ impl Ledger {
         };
         let asked = self.clock.instant();
         let locked = counter::lock(tx, principal, &order.series, &period, order.at).await?;
+        tx.reach(Point::AfterLock).await?;
         self.agree(asked, locked.shard_time)?;
         if locked.config_version != series.version {
             return Err(Error::Moved.into());

@@ -20,7 +20,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use domain::clock::Clock;
 use jiff::SignedDuration;
 use sqlx::PgPool;
-use store::Error;
+use store::{Error, Patience};
 
 pub use audit::{Audit, Gap, PeriodAudit, Run};
 pub use explain::{Entry, Explained, Unused};
@@ -29,6 +29,13 @@ pub use migrate::migrate;
 pub use number::Number;
 pub use preview::Preview;
 pub use series::NewSeries;
+
+/// How long an operation that writes keeps trying while others are in its way.
+pub(crate) const PATIENCE: Patience = Patience::seconds(8, 5);
+/// How long a short read does.
+pub(crate) const READING: Patience = Patience::seconds(3, 3);
+/// How long the proof over many rows may take.
+pub(crate) const PROVING: Patience = Patience::seconds(9, 9);
 
 /// A handle to every shard; cheap to clone.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use domain::{
 use jiff::{Timestamp, civil::Date};
 use store::{Authority, Snapshot, Stop, Tx};
 
-use crate::{Ledger, counter, series};
+use crate::{Ledger, READING, counter, series};
 
 /// The numbers that would come next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,16 +33,19 @@ impl Ledger {
         count: usize,
         at: Timestamp,
     ) -> Result<Preview, Stop> {
-        let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
-        let series = series::read(&mut tx, principal, name).await?;
-        let series = series.ok_or_else(|| Refusal::NotFound(format!("series {name}")))?;
-        let date = date.unwrap_or(series.settings.today(at));
-        let period = series.settings.period(date);
-        let counter = counter::look(&mut tx, principal, name, &period).await?;
-        tx.end().await?;
-        let untouched = || Counter { period: period.clone(), last: series.settings.first - 1, gate: Gate::Open, limit: None };
-        let counter = counter.unwrap_or_else(untouched);
-        let numbers = next(&series.settings, series.status, &counter, &vec![date; count])?;
-        Ok(Preview { period, numbers })
+        store::repeat(READING, || async {
+            let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
+            let series = series::read(&mut tx, principal, name).await?;
+            let series = series.ok_or_else(|| Refusal::NotFound(format!("series {name}")))?;
+            let date = date.unwrap_or(series.settings.today(at));
+            let period = series.settings.period(date);
+            let counter = counter::look(&mut tx, principal, name, &period).await?;
+            tx.end().await?;
+            let untouched = || Counter { period: period.clone(), last: series.settings.first - 1, gate: Gate::Open, limit: None };
+            let counter = counter.unwrap_or_else(untouched);
+            let numbers = next(&series.settings, series.status, &counter, &vec![date; count])?;
+            Ok(Preview { period, numbers })
+        })
+        .await
     }
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
 use store::{Authority, Error, Snapshot, Stop, Tx};
 
-use crate::{Ledger, issue::PATIENCE};
+use crate::{Ledger, PATIENCE, READING};
 
 /// What the directory decided about a series, to be put on its shard.
 #[derive(Clone, Debug)]
@@ -65,10 +65,13 @@ impl Ledger {
     /// A series as it stands; none if it is not on this shard.
     #[tracing::instrument(name = "ledger.series", skip_all, fields(shard), err(level = "debug"))]
     pub async fn series(&self, shard: &str, principal: &Principal, name: &SeriesName) -> Result<Option<Series>, Stop> {
-        let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
-        let series = read(&mut tx, principal, name).await?;
-        tx.end().await?;
-        Ok(series)
+        store::repeat(READING, || async {
+            let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
+            let series = read(&mut tx, principal, name).await?;
+            tx.end().await?;
+            Ok(series)
+        })
+        .await
     }
 }
 

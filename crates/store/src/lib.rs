@@ -5,16 +5,18 @@
 //! |---|---|
 //! | a transaction needs an [`Authority`] | SQL on a tenant's rows without saying whose |
 //! | the tenant is set in the same round trip as BEGIN, for this transaction only | one tenant's setting seen by the next |
-//! | every released connection is rolled back | a `begin` cancelled in flight leaves the connection inside an open transaction, whose next statements vanish |
+//! | an attempt has a deadline | waiting for ever on a connection whose other end is gone without a word |
+//! | every released connection is rolled back, or closed if it does not answer | a `begin` cancelled in flight leaves the connection inside an open transaction, whose next statements vanish |
 //! | statement, lock and idle time-outs on every session | an orphaned statement that holds a row |
 //! | a connection lost during COMMIT is [`Error::Unknown`] | reporting "failed" for what was committed |
 
 mod error;
+pub mod fault;
 mod pool;
 mod retry;
 mod tx;
 
 pub use error::{Error, Stop, advice};
 pub use pool::{connect_once, pool};
-pub use retry::repeat;
+pub use retry::{Patience, repeat};
 pub use tx::{Authority, Snapshot, Tx, ping};

@@ -12,6 +12,9 @@ use crate::Error;
 /// How long a caller waits for a free connection.
 const ACQUIRE: Duration = Duration::from_secs(2);
 
+/// How long a connection that comes back may take to be clean; then it is closed, and its place is free.
+const CLEAN: Duration = Duration::from_secs(2);
+
 /// A pool of at most `size` connections, made when first needed. The address is checked at once.
 pub fn pool(url: &str, size: u32) -> Result<PgPool, Error> {
     let options = PgPoolOptions::new()
@@ -22,8 +25,11 @@ pub fn pool(url: &str, size: u32) -> Result<PgPool, Error> {
         // in one round trip and leaves no warning in the server's log for each release, as a bare ROLLBACK would.
         .after_release(|connection, _| {
             Box::pin(async move {
-                connection.execute("BEGIN; ROLLBACK").await?;
-                Ok(true)
+                match tokio::time::timeout(CLEAN, connection.execute("BEGIN; ROLLBACK")).await {
+                    Ok(done) => done.map(|_| true),
+                    // Gone without a word, or busy with a statement that nobody waits for.
+                    Err(_) => Err(sqlx::Error::PoolTimedOut),
+                }
             })
         });
     Ok(options.connect_lazy_with(session(url)?))
@@ -39,7 +45,8 @@ fn session(url: &str) -> Result<PgConnectOptions, Error> {
     Ok(PgConnectOptions::from_str(url)?.application_name("seriatim").options([
         ("statement_timeout", "10s"),
         ("lock_timeout", "250ms"),
-        ("idle_in_transaction_session_timeout", "10s"),
+        // A transaction never waits for anything but the database: its owner is gone.
+        ("idle_in_transaction_session_timeout", "5s"),
         ("default_transaction_isolation", "read committed"),
     ]))
 }

@@ -9,19 +9,41 @@ use tokio::time::Instant;
 
 use crate::{Error, Stop};
 
+/// How long an operation goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// No attempt begins later than this.
+    pub whole: Duration,
+    /// An attempt that takes longer is given up: the other end may be gone without a word, and nothing but a
+    /// clock can tell that from a slow one.
+    pub attempt: Duration,
+}
+
+impl Patience {
+    /// Both limits, in seconds.
+    pub const fn seconds(whole: u64, attempt: u64) -> Self {
+        Self { whole: Duration::from_secs(whole), attempt: Duration::from_secs(attempt) }
+    }
+}
+
 /// Runs an operation until it succeeds, is refused, or has failed for as long as `patience` allows.
 ///
 /// `attempt` is a whole transaction that is safe to repeat: it carries its idempotency key, or it only reads.
-pub async fn repeat<T, Attempt>(patience: Duration, mut attempt: impl FnMut() -> Attempt) -> Result<T, Stop>
+/// One that is given up is dropped: its connection is rolled back, or closed if it does not answer, before
+/// anybody else gets it. Whether it committed is unknown until another attempt finds out.
+pub async fn repeat<T, Attempt>(patience: Patience, mut attempt: impl FnMut() -> Attempt) -> Result<T, Stop>
 where
     Attempt: Future<Output = Result<T, Stop>>,
 {
-    let mut retry = Retry::within(patience);
+    let mut retry = Retry::within(patience.whole);
     loop {
-        match attempt().await {
-            Err(Stop::Failure(failure)) => retry.again(failure).await?,
-            done => return done,
-        }
+        let limit = patience.attempt.min(retry.left());
+        let failure = match tokio::time::timeout(limit, attempt()).await {
+            Ok(Err(Stop::Failure(failure))) => failure,
+            Ok(done) => return done,
+            Err(late) => Error::Unknown(late.into()),
+        };
+        retry.again(failure).await?;
     }
 }
 
@@ -42,6 +64,11 @@ impl Retry {
     /// Attempts until this much time has passed.
     fn within(patience: Duration) -> Self {
         Self { deadline: Instant::now() + patience, attempt: 0, lost: 0, unknown: false, noise: RandomState::new() }
+    }
+
+    /// The time that is left, and never so little that an attempt could not end.
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(500))
     }
 
     /// Waits a little if another attempt makes sense, otherwise hands the error back.
@@ -85,6 +112,20 @@ mod tests {
         while retry.again(busy()).await.is_ok() {}
         let spent = begun.elapsed();
         assert!(spent > Duration::from_millis(1_800) && spent < Duration::from_secs(2), "{spent:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_that_never_ends_is_given_up() {
+        let mut attempts = 0;
+        let begun = Instant::now();
+        let done = repeat(Patience::seconds(8, 3), || {
+            attempts += 1;
+            std::future::pending::<Result<(), Stop>>()
+        });
+        let done = done.await;
+        assert!(matches!(done, Err(Stop::Failure(Error::Unknown(_)))), "{done:?}");
+        assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
+        assert_eq!(attempts, 3);
     }
 
     #[tokio::test(start_paused = true)]

@@ -7,10 +7,16 @@
 //! | commit | COMMIT; a lost connection is `Unknown` | the server may have done it; only the same transaction, run again with its key, can tell |
 //! | drop | ROLLBACK | a half-done piece of work owns nothing |
 
-use domain::principal::{Operator, Principal};
+use domain::{
+    id::TenantId,
+    principal::{Operator, Principal},
+};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, Postgres, pool::PoolConnection};
 
-use crate::Error;
+use crate::{
+    Error,
+    fault::{self, Point},
+};
 
 /// In whose name a transaction acts; there is none without.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +42,7 @@ pub enum Snapshot {
 #[derive(Debug)]
 pub struct Tx {
     inner: sqlx::Transaction<'static, Postgres>,
+    tenant: Option<TenantId>,
 }
 
 impl Tx {
@@ -52,8 +59,17 @@ impl Tx {
             Authority::Operator(_) => format!("{begin}; SET LOCAL seriatim.operator = 'on'"),
             Authority::Nobody => begin.to_owned(),
         };
+        let tenant = match authority {
+            Authority::Tenant(principal) => Some(principal.tenant),
+            Authority::Operator(_) | Authority::Nobody => None,
+        };
         let begun = pool.begin_with(AssertSqlSafe(statement)).await;
-        begun.map(|inner| Self { inner }).map_err(|error| exhausted(pool, error))
+        begun.map(|inner| Self { inner, tenant }).map_err(|error| exhausted(pool, error))
+    }
+
+    /// Comes by a point at which a test may make something go wrong.
+    pub async fn reach(&self, point: Point) -> Result<(), Error> {
+        fault::reach(point, self.tenant).await
     }
 
     /// The connection to run statements on.
@@ -63,10 +79,13 @@ impl Tx {
 
     /// Commits. [`Error::Unknown`] where the connection was lost on the way.
     pub async fn commit(self) -> Result<(), Error> {
-        self.inner.commit().await.map_err(|error| match Error::from(error) {
+        let unknown = |error| match error {
             Error::Unavailable(source) => Error::Unknown(source),
             other => other,
-        })
+        };
+        self.reach(Point::BeforeCommit).await?;
+        self.inner.commit().await.map_err(|error| unknown(error.into()))?;
+        fault::reach(Point::AfterCommit, self.tenant).await.map_err(unknown)
     }
 
     /// Ends a transaction that wrote nothing; the connection is clean when this returns.
