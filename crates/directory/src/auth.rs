@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::Directory;
 
 /// How long a lost connection is tried again.
-const PATIENCE: Patience = Patience::seconds(1, 1);
+const PATIENCE: Patience = Patience::seconds(2, 2);
 
 /// What the directory knows about the holder of a key. Whether it is good now is for the caller to judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Directory {
     /// a restarted directory leaves dead ones in the pool.
     #[tracing::instrument(name = "directory.authenticate", skip_all, err(level = "debug"))]
     pub async fn authenticate(&self, hash: &[u8; 32]) -> Result<Option<KeyHolder>, Stop> {
-        store::repeat(PATIENCE, || self.authenticate_once(hash)).await
+        store::read(PATIENCE, || self.authenticate_once(hash)).await
     }
 
     async fn authenticate_once(&self, hash: &[u8; 32]) -> Result<Option<KeyHolder>, Stop> {

@@ -80,7 +80,7 @@ impl Directory {
 
     /// The tenant's keys in the order of their ids, after `after`, at most `limit`.
     pub async fn keys(&self, principal: &Principal, after: Option<Uuid>, limit: i64) -> Result<Vec<Key>, Stop> {
-        store::repeat(PATIENCE, || async {
+        store::read(PATIENCE, || async {
             let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
             let rows = sqlx::query_as!(
                 Row,

@@ -105,7 +105,7 @@ impl Directory {
     /// Where a series lives; none if the tenant has no such series.
     #[tracing::instrument(name = "directory.placement", skip_all, err(level = "debug"))]
     pub async fn placement(&self, principal: &Principal, series: &SeriesName) -> Result<Option<Placement>, Stop> {
-        store::repeat(PATIENCE, || async {
+        store::read(PATIENCE, || async {
             let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
             let placement = read(&mut tx, principal, series.as_str()).await?;
             tx.end().await?;
@@ -116,7 +116,7 @@ impl Directory {
 
     /// The tenant's series in the order of their codes, after `after`, at most `limit`.
     pub async fn placements(&self, principal: &Principal, after: Option<&str>, limit: i64) -> Result<Vec<Placement>, Stop> {
-        store::repeat(PATIENCE, || async {
+        store::read(PATIENCE, || async {
             let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
             let rows = sqlx::query_as!(
                 Row,

@@ -89,7 +89,7 @@ impl Directory {
 
     /// One tenant.
     pub async fn tenant(&self, operator: &Operator, id: TenantId) -> Result<Option<Tenant>, Stop> {
-        store::repeat(PATIENCE, || async {
+        store::read(PATIENCE, || async {
             let mut tx = Tx::begin(&self.pool, Authority::Operator(operator), Snapshot::PerStatement).await?;
             let tenant = read(&mut tx, id.0).await?;
             tx.end().await?;
@@ -100,7 +100,7 @@ impl Directory {
 
     /// Tenants in the order of their ids, after `after`, at most `limit`.
     pub async fn tenants(&self, operator: &Operator, after: Option<TenantId>, limit: i64) -> Result<Vec<Tenant>, Stop> {
-        store::repeat(PATIENCE, || async {
+        store::read(PATIENCE, || async {
             let mut tx = Tx::begin(&self.pool, Authority::Operator(operator), Snapshot::PerStatement).await?;
             let rows = sqlx::query_as!(
                 Row,

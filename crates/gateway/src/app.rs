@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use directory::{Directory, KeyHolder, Placement};
+use directory::{Directory, Placement};
 use domain::{
     id::{SeriesName, TenantId},
     principal::Principal,
@@ -11,10 +11,9 @@ use jiff::Timestamp;
 use ledger::{Ledger, NewSeries};
 use quick_cache::sync::Cache;
 use store::Error;
-use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{Config, Entropy, flights::Flights, problem::Failed};
+use crate::{Config, Entropy, auth::Known, flights::Flights, problem::Failed};
 
 /// How many keys and placements are remembered.
 const REMEMBERED: usize = 100_000;
@@ -28,11 +27,13 @@ pub struct Parts {
     pub(crate) directory: Directory,
     pub(crate) ledger: Ledger,
     pub(crate) config: Config,
-    /// Keys seen lately, and when the directory last vouched for them.
-    pub(crate) keys: Cache<[u8; 32], (KeyHolder, Instant)>,
+    /// Keys seen lately, by their hash.
+    pub(crate) keys: Cache<[u8; 32], Known>,
+    /// Keys that the directory is being asked about.
+    pub(crate) asking: Flights<[u8; 32]>,
     /// Where series live. A placement does not change while its shard's row has the same epoch.
     placements: Cache<(TenantId, SeriesName), Arc<Placement>>,
-    pub(crate) flights: Flights,
+    pub(crate) flights: Flights<String>,
     /// Every request's task; a shutdown waits for them.
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the gateway is to stop taking work.
@@ -61,6 +62,7 @@ impl Gateway {
             directory: Directory::open(&config.directory_url, config.connections)?,
             ledger: Ledger::open(&config.shard_urls, config.connections, clock, config.clock_tolerance)?,
             keys: Cache::new(REMEMBERED),
+            asking: Flights::default(),
             placements: Cache::new(REMEMBERED),
             flights: Flights::default(),
             tasks: TaskTracker::new(),

@@ -81,17 +81,39 @@ fn bearer(headers: &HeaderMap) -> Result<ApiKey, Failed> {
         .ok_or_else(|| Failed::unauthenticated("this is no API key: its form or its checksum is wrong; copy it again"))
 }
 
+/// What the directory said of a key.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    holder: KeyHolder,
+    /// When it said so.
+    vouched: Instant,
+    /// When it was last asked, with or without an answer.
+    asked: Instant,
+}
+
+impl Known {
+    fn is_fresh(&self) -> bool {
+        self.asked.elapsed() < FRESH && self.vouched.elapsed() < STALE
+    }
+}
+
 /// The holder of a key, as the directory said within the last second, or within the last minutes while it
-/// can't be asked.
+/// can't be asked. Of many requests with one key, one asks and the others wait for it.
 async fn look_up(gateway: &Gateway, key: &ApiKey) -> Result<KeyHolder, Failed> {
     let hash = key.hash();
-    let known = gateway.keys.get(&hash);
-    if let Some((holder, _)) = known.clone().filter(|(_, since)| since.elapsed() < FRESH) {
+    let fresh = || gateway.keys.get(&hash).filter(Known::is_fresh).map(|known| known.holder);
+    if let Some(holder) = fresh() {
         return Ok(holder);
     }
+    let asking = gateway.asking.board(hash).await;
+    let _asking = asking.map_err(|_| Failed::new(Slug::DirectoryUnavailable, "the directory does not answer; try again"))?;
+    if let Some(holder) = fresh() {
+        return Ok(holder);
+    }
+    let asked = Instant::now();
     match gateway.directory.authenticate(&hash).await {
         Ok(Some(holder)) => {
-            gateway.keys.insert(hash, (holder.clone(), Instant::now()));
+            gateway.keys.insert(hash, Known { holder: holder.clone(), vouched: asked, asked });
             Ok(holder)
         }
         Ok(None) => {
@@ -99,8 +121,10 @@ async fn look_up(gateway: &Gateway, key: &ApiKey) -> Result<KeyHolder, Failed> {
             Err(Failed::unauthenticated("nobody holds this API key"))
         }
         Err(Stop::Failure(away @ (Error::Busy(_) | Error::Unavailable(_)))) => {
-            let stale = known.filter(|(_, since)| since.elapsed() < STALE);
-            stale.map(|(holder, _)| holder).ok_or_else(|| Failed::directory(away))
+            let known = gateway.keys.get(&hash).filter(|known| known.vouched.elapsed() < STALE);
+            let known = known.ok_or_else(|| Failed::directory(away))?;
+            gateway.keys.insert(hash, Known { asked: Instant::now(), ..known.clone() });
+            Ok(known.holder)
         }
         Err(stop) => Err(Failed::directory(stop)),
     }

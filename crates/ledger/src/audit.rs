@@ -96,7 +96,7 @@ impl Ledger {
         name: &SeriesName,
         period: Option<&Period>,
     ) -> Result<Option<Audit>, Stop> {
-        store::repeat(PROVING, || async {
+        store::read(PROVING, || async {
             let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::OneMoment).await?;
             if series::read(&mut tx, principal, name).await?.is_none() {
                 return Ok(None);

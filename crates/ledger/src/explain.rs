@@ -62,7 +62,7 @@ impl Ledger {
         name: &SeriesName,
         text: &str,
     ) -> Result<Option<Explained>, Stop> {
-        store::repeat(READING, || async {
+        store::read(READING, || async {
             let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::OneMoment).await?;
             let explained = match used(&mut tx, principal, name, text).await? {
                 Some(used) => Some(used),

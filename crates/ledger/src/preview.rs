@@ -33,7 +33,7 @@ impl Ledger {
         count: usize,
         at: Timestamp,
     ) -> Result<Preview, Stop> {
-        store::repeat(READING, || async {
+        store::read(READING, || async {
             let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
             let series = series::read(&mut tx, principal, name).await?;
             let series = series.ok_or_else(|| Refusal::NotFound(format!("series {name}")))?;

@@ -65,7 +65,7 @@ impl Ledger {
     /// A series as it stands; none if it is not on this shard.
     #[tracing::instrument(name = "ledger.series", skip_all, fields(shard), err(level = "debug"))]
     pub async fn series(&self, shard: &str, principal: &Principal, name: &SeriesName) -> Result<Option<Series>, Stop> {
-        store::repeat(READING, || async {
+        store::read(READING, || async {
             let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
             let series = read(&mut tx, principal, name).await?;
             tx.end().await?;

@@ -96,7 +96,7 @@ mod armed {
     /// What the code calls when it comes by.
     pub async fn reach(point: Point, tenant: Option<TenantId>) -> Result<(), Error> {
         let mut plans: Vec<_> = PLANS.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        plans.extend(of_process().clone());
+        plans.extend(of_process().cloned());
         for plan in plans.iter().filter(|plan| plan.point == point && (plan.tenant.is_none() || plan.tenant == tenant)) {
             let passage = plan.passed.fetch_add(1, Ordering::SeqCst) + 1;
             if plan.passage != 0 && plan.passage != passage {
@@ -112,7 +112,7 @@ mod armed {
     }
 
     /// `SERIATIM_FAULT=after_write:7` makes the process die at the seventh passage.
-    fn of_process() -> &'static Option<Arc<Plan>> {
+    fn of_process() -> Option<&'static Arc<Plan>> {
         static PLAN: OnceLock<Option<Arc<Plan>>> = OnceLock::new();
         PLAN.get_or_init(|| {
             let word = env::var("SERIATIM_FAULT").ok()?;
@@ -131,5 +131,6 @@ mod armed {
             assert!(plan.is_some(), "SERIATIM_FAULT={word} is not POINT:PASSAGE");
             plan
         })
+        .as_ref()
     }
 }

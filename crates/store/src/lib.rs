@@ -18,5 +18,5 @@ mod tx;
 
 pub use error::{Error, Stop, advice};
 pub use pool::{connect_once, pool};
-pub use retry::{Patience, repeat};
+pub use retry::{Patience, read, repeat};
 pub use tx::{Authority, Snapshot, Tx, ping};

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::Instant;
+use tokio::time::{Instant, error::Elapsed};
 
 use crate::{Error, Stop};
 
@@ -28,10 +28,30 @@ impl Patience {
 
 /// Runs an operation until it succeeds, is refused, or has failed for as long as `patience` allows.
 ///
-/// `attempt` is a whole transaction that is safe to repeat: it carries its idempotency key, or it only reads.
+/// `attempt` is a whole transaction that is safe to repeat: it carries its idempotency key, or changes nothing
+/// the second time.
 /// One that is given up is dropped: its connection is rolled back, or closed if it does not answer, before
 /// anybody else gets it. Whether it committed is unknown until another attempt finds out.
-pub async fn repeat<T, Attempt>(patience: Patience, mut attempt: impl FnMut() -> Attempt) -> Result<T, Stop>
+pub async fn repeat<T, Attempt>(patience: Patience, attempt: impl FnMut() -> Attempt) -> Result<T, Stop>
+where
+    Attempt: Future<Output = Result<T, Stop>>,
+{
+    attempts(patience, attempt, |late| Error::Unknown(late.into())).await
+}
+
+/// The same for what only reads, so that nothing about it can be unknown.
+pub async fn read<T, Attempt>(patience: Patience, attempt: impl FnMut() -> Attempt) -> Result<T, Stop>
+where
+    Attempt: Future<Output = Result<T, Stop>>,
+{
+    attempts(patience, attempt, |late| Error::Unavailable(late.into())).await
+}
+
+async fn attempts<T, Attempt>(
+    patience: Patience,
+    mut attempt: impl FnMut() -> Attempt,
+    given_up: fn(Elapsed) -> Error,
+) -> Result<T, Stop>
 where
     Attempt: Future<Output = Result<T, Stop>>,
 {
@@ -41,7 +61,7 @@ where
         let failure = match tokio::time::timeout(limit, attempt()).await {
             Ok(Err(Stop::Failure(failure))) => failure,
             Ok(done) => return done,
-            Err(late) => Error::Unknown(late.into()),
+            Err(late) => given_up(late),
         };
         retry.again(failure).await?;
     }

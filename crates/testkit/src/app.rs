@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use directory::{NewOperatorKey, Owner};
 use domain::{
     clock::Clock,
-    id::Label,
+    id::{Label, TenantId},
     secret::{ApiKey, ENTROPY, Mode},
 };
 use gateway::{Config, Entropy, Gateway, SystemClock, SystemEntropy};
@@ -13,7 +13,7 @@ use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
-use crate::{Api, Process, TestClock, proof, shared::Databases};
+use crate::{Api, Process, Proxy, TestClock, proof, shared::Databases};
 
 /// What a test may choose.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,10 @@ pub struct Setup {
     pub patience: Option<Duration>,
     /// The most connections to each database; none is the usual.
     pub connections: Option<u32>,
+    /// Whether gateways reach the databases through a proxy that the test breaks.
+    pub proxy: bool,
+    /// Whether the test has a PostgreSQL server of its own, which it may kill.
+    pub own_server: bool,
 }
 
 /// The system under test.
@@ -36,8 +40,11 @@ pub struct App {
     pub base: String,
     /// The tenant `first`, with every scope.
     pub first: Api,
+    /// Its id.
+    pub first_id: TenantId,
     /// The operator.
     pub operator: Api,
+    proxy: Option<Proxy>,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<bool>,
 }
@@ -59,9 +66,16 @@ pub fn prove_with(setup: Setup, test: impl AsyncFnOnce(&App)) {
 
 impl App {
     async fn start(setup: Setup) -> Self {
-        let databases = Databases::clone_set().await;
+        let databases = if setup.own_server { Databases::on_own_server().await } else { Databases::clone_set().await };
         let operator_key = operator_key(&databases.url("seriatim_owner", "directory")).await;
-        let mut config = Config::new(databases.url("seriatim_app", "directory"), databases.shard_urls("seriatim_app"));
+        let server = databases.cluster().port();
+        let proxy = if setup.proxy { Some(Proxy::to(server).await) } else { None };
+        let through = |url: String| match &proxy {
+            Some(proxy) => url.replace(&format!(":{server}/"), &format!(":{}/", proxy.port())),
+            None => url,
+        };
+        let shards = databases.shard_urls("seriatim_app").into_iter().map(|(name, url)| (name, through(url))).collect();
+        let mut config = Config::new(through(databases.url("seriatim_app", "directory")), shards);
         if let Some(clock) = setup.clock {
             if !setup.compare_clocks {
                 config.clock_tolerance = None;
@@ -72,18 +86,28 @@ impl App {
         config.connections = setup.connections.unwrap_or(config.connections);
         let (base, stop, serving) = serve(config.clone()).await;
         let operator = Api::new(&base, operator_key.reveal());
-        let first = tenant(&operator, "first").await;
-        Self { databases, config, base, first, operator, stop, serving }
+        let (first, first_id) = tenant(&operator, "first").await;
+        Self { databases, config, base, first, first_id, operator, proxy, stop, serving }
+    }
+
+    /// The proxy that the gateways' connections pass; asked for in the [`Setup`].
+    pub fn proxy(&self) -> &Proxy {
+        self.proxy.as_ref().expect("a proxy was asked for")
     }
 
     /// Another tenant, with a key of every scope.
     pub async fn tenant(&self, name: &str) -> Api {
-        tenant(&self.operator, name).await
+        tenant(&self.operator, name).await.0
     }
 
     /// A gateway in a process of its own, on the same databases.
     pub async fn gateway_process(&self) -> Process {
-        Process::gateway(&self.config.directory_url, &self.config.shard_urls).await
+        Process::gateway(&self.config.directory_url, &self.config.shard_urls, None).await
+    }
+
+    /// The same, and it dies at a named point: `SERIATIM_FAULT`.
+    pub async fn doomed_gateway(&self, fault: &str) -> Process {
+        Process::gateway(&self.config.directory_url, &self.config.shard_urls, Some(fault)).await
     }
 
     /// A connection of the superuser to `directory`, `shard_1` or `shard_2`, for planting faults and looking
@@ -131,9 +155,10 @@ async fn serve(config: Config) -> (String, oneshot::Sender<()>, JoinHandle<bool>
     (base, stop, serving)
 }
 
-async fn tenant(operator: &Api, name: &str) -> Api {
+async fn tenant(operator: &Api, name: &str) -> (Api, TenantId) {
     let reply = operator.post("/v1/tenants", &format!("tenant-{name}"), json!({"name": name})).await.expect(201);
-    operator.with_key(reply.body["admin_key"].as_str().expect("the first key"))
+    let id = reply.body["id"].as_str().and_then(|id| id.parse().ok()).expect("the tenant's id");
+    (operator.with_key(reply.body["admin_key"].as_str().expect("the first key")), TenantId(id))
 }
 
 /// A key of the right form and checksum that nobody holds.

@@ -6,11 +6,14 @@
 mod app;
 mod call;
 mod clock;
+pub mod leaving;
 mod process;
 pub mod proof;
+mod proxy;
 mod shared;
 
 pub use app::{App, Setup, prove, prove_with, unknown_key};
 pub use call::{Api, Reply};
 pub use clock::TestClock;
 pub use process::{Process, program, run_program};
+pub use proxy::{Cut, Proxy};

@@ -24,17 +24,30 @@ pub struct Process {
 }
 
 impl Process {
-    pub(crate) async fn gateway(directory_url: &str, shard_urls: &BTreeMap<String, String>) -> Self {
+    pub(crate) async fn gateway(directory_url: &str, shard_urls: &BTreeMap<String, String>, fault: Option<&str>) -> Self {
         let shards: Vec<_> = shard_urls.iter().map(|(name, url)| format!("{name}={url}")).collect();
         let mut command = Command::new(program());
         command.args(["serve", "--listen", "127.0.0.1:0", "--log", "warn"]).kill_on_drop(true).stdout(Stdio::piped());
         command.env("SERIATIM_DIRECTORY_URL", directory_url).env("SERIATIM_SHARD_URLS", shards.join(","));
+        if let Some(fault) = fault {
+            command.env("SERIATIM_FAULT", fault);
+        }
         let mut child = command.spawn().expect("seriatim starts");
         let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         let said = tokio::time::timeout(Duration::from_secs(20), lines.next_line()).await.expect("it serves soon");
         let said = said.expect("its output").expect("a first line");
         let base = said.strip_prefix("serving on ").unwrap_or_else(|| panic!("it said {said}")).to_owned();
         Self { base, child, _lines: lines }
+    }
+
+    /// Kills it outright (SIGKILL).
+    pub async fn kill(mut self) {
+        self.child.kill().await.expect("it is killed");
+    }
+
+    /// Waits until it has died by itself; whether it did so soon.
+    pub async fn died(mut self) -> bool {
+        tokio::time::timeout(Duration::from_secs(20), self.child.wait()).await.is_ok()
     }
 
     /// Asks it to stop (SIGTERM) and waits; the exit code.

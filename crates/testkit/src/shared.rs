@@ -5,7 +5,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use cluster::{Cluster, Options};
@@ -16,21 +19,17 @@ use tokio::sync::OnceCell;
 /// The shards of every test.
 pub(crate) const SHARDS: [&str; 2] = ["shard_1", "shard_2"];
 
-static CLUSTER: OnceCell<Cluster> = OnceCell::const_new();
+static CLUSTER: OnceCell<Arc<Mutex<Cluster>>> = OnceCell::const_new();
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
 /// The databases of one test.
 #[derive(Clone, Debug)]
 pub(crate) struct Databases {
     set: u32,
-    cluster: &'static Cluster,
+    cluster: Arc<Mutex<Cluster>>,
 }
 
-async fn cluster() -> &'static Cluster {
-    CLUSTER.get_or_init(start).await
-}
-
-async fn start() -> Cluster {
+async fn start() -> Arc<Mutex<Cluster>> {
     // Not durable: kills of any process are survived all the same, and tests do not wait for the disk.
     let options = Options { folder: None, durable: false, max_connections: 400 };
     let cluster = tokio::task::spawn_blocking(move || Cluster::start(&options, &|_| {})).await;
@@ -41,12 +40,21 @@ async fn start() -> Cluster {
     owner.migrate().await.expect("the directory's migrations");
     owner.register_shards(&SHARDS.map(str::to_owned)).await.expect("shards are registered");
     owner.close().await.expect("the owner leaves");
-    cluster
+    Arc::new(Mutex::new(cluster))
 }
 
 impl Databases {
+    /// On the server that all tests share.
     pub(crate) async fn clone_set() -> Self {
-        let cluster = cluster().await;
+        Self::on(CLUSTER.get_or_init(start).await.clone()).await
+    }
+
+    /// On a server of its own, which the test may kill.
+    pub(crate) async fn on_own_server() -> Self {
+        Self::on(start().await).await
+    }
+
+    async fn on(cluster: Arc<Mutex<Cluster>>) -> Self {
         let this = Self { set: NEXT.fetch_add(1, Ordering::Relaxed), cluster };
         let mut admin = this.admin().await;
         for (name, template) in [("directory", "directory"), ("shard_1", "shard_1"), ("shard_2", "shard_1")] {
@@ -69,7 +77,11 @@ impl Databases {
     }
 
     pub(crate) fn url(&self, role: &str, name: &str) -> String {
-        self.cluster.url(role, &self.database(name))
+        self.cluster().url(role, &self.database(name))
+    }
+
+    pub(crate) fn cluster(&self) -> MutexGuard<'_, Cluster> {
+        self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn shard_urls(&self, role: &str) -> BTreeMap<String, String> {
@@ -77,6 +89,7 @@ impl Databases {
     }
 
     async fn admin(&self) -> PgConnection {
-        PgConnection::connect(&self.cluster.url("postgres", "postgres")).await.expect("the superuser connects")
+        let url = self.cluster().url("postgres", "postgres");
+        PgConnection::connect(&url).await.expect("the superuser connects")
     }
 }
