@@ -121,6 +121,11 @@ impl App {
         self.databases.url(role, database)
     }
 
+    /// The port of the PostgreSQL server itself.
+    pub fn server_port(&self) -> u16 {
+        self.databases.cluster().port()
+    }
+
     /// The shard that a series of the tenant `first` lives on.
     pub async fn shard_of(&self, series: &str) -> String {
         let mut db = self.superuser("directory").await;

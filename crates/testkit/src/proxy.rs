@@ -6,7 +6,7 @@ use std::{
     io,
     net::Ipv4Addr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
@@ -18,7 +18,12 @@ use tokio::{
         TcpListener, TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::{Notify, oneshot},
+    sync::{
+        Notify,
+        mpsc::{self, UnboundedReceiver, UnboundedSender},
+        oneshot,
+    },
+    time::Instant,
 };
 
 /// What happens to one COMMIT.
@@ -107,11 +112,9 @@ impl Proxy {
 }
 
 impl Rules {
-    async fn travel(&self) {
-        let delay = self.delay.load(Ordering::SeqCst);
-        if delay > 0 {
-            tokio::time::sleep(Duration::from_micros(delay)).await;
-        }
+    /// When a message that sets out now arrives.
+    fn arrival(&self) -> Instant {
+        Instant::now() + Duration::from_micros(self.delay.load(Ordering::SeqCst))
     }
 
     /// Returns at once, or, where nothing passes, when that has ended: then the connection is lost.
@@ -141,6 +144,9 @@ fn start(work: impl Future<Output = ()> + Send + 'static) {
     tokio::spawn(work);
 }
 
+/// Bytes on their way, and when they arrive. Later ones set out before earlier ones have arrived.
+type Travelling = (Instant, Option<u8>, Vec<u8>);
+
 async fn relay(client: TcpStream, server: u16, rules: Arc<Rules>) {
     if rules.pass().await.is_err() {
         return;
@@ -150,24 +156,63 @@ async fn relay(client: TcpStream, server: u16, rules: Arc<Rules>) {
         stream.set_nodelay(true).expect("a TCP stream");
     }
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
-    let swallow = Arc::new(AtomicBool::new(false));
-    // Either way's end is the end of both: dropping the halves closes the sockets.
+    let database = OnceLock::new();
+    let (asked, questions) = mpsc::unbounded_channel();
+    let (said, answers) = mpsc::unbounded_channel();
+    let swallow = AtomicBool::new(false);
+    // The end of any is the end of all: dropping the halves closes both sockets.
     tokio::select! {
-        _ = questions(from_client, to_server, &rules, &swallow) => (),
-        _ = answers(from_server, to_client, &rules, &swallow) => (),
+        _ = listen_to_client(from_client, asked, &database, &rules) => (),
+        _ = ask(questions, to_server, &database, &rules, &swallow) => (),
+        _ = listen_to_server(from_server, said, &rules) => (),
+        _ = answer(answers, to_client, &rules, &swallow) => (),
     }
 }
 
-/// From client to server, message by message.
-async fn questions(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, rules: &Rules, swallow: &AtomicBool) -> io::Result<()> {
-    let database = begin(&mut from, &mut to).await?;
+/// From the client, message by message. The first ones have no type: a wish for encryption, which the server
+/// answers with one byte, and the start-up message with the database's name.
+async fn listen_to_client(
+    mut from: OwnedReadHalf,
+    to: UnboundedSender<Travelling>,
+    database: &OnceLock<String>,
+    rules: &Rules,
+) -> io::Result<()> {
     loop {
-        let kind = from.read_u8().await?;
+        let kind = if database.get().is_some() { Some(from.read_u8().await?) } else { None };
         let body = body(&mut from).await?;
-        rules.travel().await;
+        if kind.is_none()
+            && let Some(name) = database_in(&body)
+        {
+            let _ = database.set(name);
+        }
+        let _ = to.send((rules.arrival(), kind, body));
+    }
+}
+
+/// The database's name in a start-up message: after its version, names and values that end with a zero byte.
+fn database_in(message: &[u8]) -> Option<String> {
+    let mut words = message.get(4..)?.split(|byte| *byte == 0);
+    while let (Some(name), Some(value)) = (words.next(), words.next()) {
+        if name == b"database" {
+            return Some(String::from_utf8_lossy(value).into_owned());
+        }
+    }
+    None
+}
+
+/// To the server, unless a cut is planned.
+async fn ask(
+    mut from: UnboundedReceiver<Travelling>,
+    mut to: OwnedWriteHalf,
+    database: &OnceLock<String>,
+    rules: &Rules,
+    swallow: &AtomicBool,
+) -> io::Result<()> {
+    while let Some((arrival, kind, body)) = from.recv().await {
+        tokio::time::sleep_until(arrival).await;
         rules.pass().await?;
-        if kind == b'Q' && body == b"COMMIT\0" {
-            match rules.planned(&database) {
+        if kind == Some(b'Q') && body == b"COMMIT\0" {
+            match rules.planned(database.get().map_or("", String::as_str)) {
                 None => (),
                 Some(Cut::Before) => return Ok(()),
                 Some(Cut::After) => swallow.store(true, Ordering::SeqCst),
@@ -179,24 +224,39 @@ async fn questions(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, rules: &Rule
                 }
             }
         }
-        send(&mut to, Some(kind), &body).await?;
+        send(&mut to, kind, &body).await?;
+    }
+    Ok(())
+}
+
+/// From the server, as it comes.
+async fn listen_to_server(mut from: OwnedReadHalf, to: UnboundedSender<Travelling>, rules: &Rules) -> io::Result<()> {
+    let mut bytes = vec![0; 16 * 1024];
+    loop {
+        let length = from.read(&mut bytes).await?;
+        if length == 0 {
+            return Ok(());
+        }
+        let _ = to.send((rules.arrival(), None, bytes[..length].to_vec()));
     }
 }
 
-/// What comes before the first typed message: a wish for encryption, which the server answers with one byte,
-/// and the start-up message. The database's name.
-async fn begin(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf) -> io::Result<String> {
-    loop {
-        let first = body(from).await?;
-        send(to, None, &first).await?;
-        let mut words = first.get(4..).unwrap_or_default().split(|byte| *byte == 0);
-        while let Some(name) = words.next() {
-            let value = words.next().unwrap_or_default();
-            if name == b"database" {
-                return Ok(String::from_utf8_lossy(value).into_owned());
-            }
+/// To the client. What comes after a COMMIT is its answer, since clients wait for each.
+async fn answer(
+    mut from: UnboundedReceiver<Travelling>,
+    mut to: OwnedWriteHalf,
+    rules: &Rules,
+    swallow: &AtomicBool,
+) -> io::Result<()> {
+    while let Some((arrival, _, bytes)) = from.recv().await {
+        tokio::time::sleep_until(arrival).await;
+        rules.pass().await?;
+        if swallow.load(Ordering::SeqCst) {
+            break;
         }
+        to.write_all(&bytes).await?;
     }
+    Ok(())
 }
 
 /// A message's length, which counts itself, and what it holds.
@@ -213,18 +273,4 @@ async fn send(to: &mut OwnedWriteHalf, kind: Option<u8>, body: &[u8]) -> io::Res
     message.extend(length.to_be_bytes());
     message.extend(body);
     to.write_all(&message).await
-}
-
-/// From server to client, as it comes. What comes after a COMMIT is its answer, since clients wait for each.
-async fn answers(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, rules: &Rules, swallow: &AtomicBool) -> io::Result<()> {
-    let mut bytes = vec![0; 16 * 1024];
-    loop {
-        let length = from.read(&mut bytes).await?;
-        if length == 0 || swallow.load(Ordering::SeqCst) {
-            return Ok(());
-        }
-        rules.travel().await;
-        rules.pass().await?;
-        to.write_all(&bytes[..length]).await?;
-    }
 }
