@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::json;
-use store::fault::{Action, Point, arm};
-use testkit::{App, leaving, prove};
+
+use testkit::{
+    App,
+    fault::{Action, Point, arm},
+    leaving, prove,
+};
 
 use crate::together::{all, contiguous};
 

@@ -51,6 +51,20 @@ fn the_testkit_is_in_no_release() {
     assert_eq!(users, ["integration"]);
 }
 
+/// What makes a transaction go wrong on purpose is asked for by the testkit alone, so no release that is built by
+/// itself (`--package seriatim`) has it.
+#[test]
+fn only_the_testkit_asks_for_faults() {
+    let metadata = MetadataCommand::new().manifest_path(root().join("Cargo.toml")).no_deps().exec().expect("cargo metadata");
+    let asks = |package: &&cargo_metadata::Package| {
+        package.dependencies.iter().any(|d| d.name == "store" && d.features.iter().any(|f| f == "faults"))
+    };
+    let askers: Vec<_> = metadata.packages.iter().filter(asks).map(|package| package.name.as_str()).collect();
+    assert_eq!(askers, ["testkit"]);
+    let store = metadata.packages.iter().find(|package| package.name.as_str() == "store").expect("store");
+    assert!(!store.features.get("default").is_some_and(|on| on.contains(&"faults".to_owned())));
+}
+
 #[test]
 fn every_file_says_why_it_exists() {
     for file in files(&root(), "rs") {

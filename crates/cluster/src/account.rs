@@ -29,7 +29,7 @@ struct Lent {
 impl Account {
     /// The caller's own account, or `postgres` or `nobody` where the caller is root.
     pub(crate) fn for_server() -> Result<Self, Error> {
-        if !rustix::process::geteuid().is_root() {
+        if !crate::is_root() {
             return Ok(Self { lent: None });
         }
         let accounts = fs::read_to_string("/etc/passwd").map_err(Error::io("reading /etc/passwd"))?;

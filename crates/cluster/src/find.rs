@@ -6,7 +6,10 @@ use std::{
     process::Command,
 };
 
-use crate::Error;
+use crate::{
+    Error,
+    system::{Manager, POSTGRESQL},
+};
 
 /// The oldest major version that will do.
 const OLDEST: u32 = 15;
@@ -80,22 +83,11 @@ fn look(folder: &Path) -> Option<Tools> {
 
 /// The one command to type on this system.
 fn advice() -> String {
-    let system = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let like = |name: &str| system.lines().any(|line| line.starts_with("ID") && line.contains(name));
-    let command = if like("debian") || like("ubuntu") {
-        "sudo apt-get install postgresql"
-    } else if like("fedora") || like("rhel") {
-        "sudo dnf install postgresql-server"
-    } else if like("alpine") {
-        "sudo apk add postgresql"
-    } else if like("arch") {
-        "sudo pacman -S postgresql"
-    } else if cfg!(target_os = "macos") {
-        "brew install postgresql@17"
-    } else {
-        return "Install it with the system's package manager, or set SERIATIM_PG_BIN to the folder that holds initdb and postgres.".to_owned();
-    };
-    format!("Type: {command}\nIf it is somewhere unusual, set SERIATIM_PG_BIN to the folder that holds initdb and postgres.")
+    let unusual = "set SERIATIM_PG_BIN to the folder that holds initdb and postgres";
+    match Manager::of_machine() {
+        Some(manager) => format!("Type: {}\nIf it is somewhere unusual, {unusual}.", manager.line(&POSTGRESQL)),
+        None => format!("Install it with the system's package manager, or {unusual}."),
+    }
 }
 
 #[cfg(test)]

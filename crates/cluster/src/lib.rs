@@ -8,6 +8,7 @@ mod account;
 mod find;
 mod keeper;
 mod setup;
+mod system;
 
 use std::{
     fs::{self, File},
@@ -21,6 +22,7 @@ use std::{
 };
 
 pub use find::{Tools, find};
+pub use system::{Manager, POSTGRESQL, Package};
 
 use crate::{account::Account, keeper::Keeper};
 
@@ -84,6 +86,11 @@ pub struct Options {
     pub durable: bool,
     /// How many connections the server takes.
     pub max_connections: u16,
+}
+
+/// Whether this program runs as root, as whom PostgreSQL will not.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }
 
 /// A running server. Stopped when dropped.

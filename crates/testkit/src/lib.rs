@@ -17,3 +17,4 @@ pub use call::{Api, Reply};
 pub use clock::TestClock;
 pub use process::{Process, program, run_program};
 pub use proxy::{Cut, Proxy};
+pub use store::fault;

@@ -1,10 +1,12 @@
 //! Set-up and tests for people: `cargo xtask dev`, `cargo xtask test`, `cargo xtask sqlx`, `cargo xtask measure`.
 
 mod measure;
+mod setup;
 mod sqlx;
 
 use std::{
     env,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
 
@@ -21,7 +23,7 @@ fn main() -> ExitCode {
     let verb = words.next().unwrap_or_default();
     let rest: Vec<String> = words.collect();
     let done = match verb.as_str() {
-        "dev" => build().and_then(|()| run("target/debug/seriatim", &[&["dev".to_owned()], rest.as_slice()].concat())),
+        "dev" => dev(&rest),
         "test" => test(&rest),
         "sqlx" => sqlx::renew(),
         "measure" => match rest.as_slice() {
@@ -44,9 +46,22 @@ fn main() -> ExitCode {
     }
 }
 
+fn dev(rest: &[String]) -> Result<(), String> {
+    setup::services()?;
+    say("building (some minutes the first time)");
+    build()?;
+    run(&target().join("debug/seriatim"), &[&["dev".to_owned()], rest].concat())
+}
+
 fn ci() -> Result<(), String> {
+    setup::tool("cargo-deny", "0.20.2")?;
+    setup::tool("cargo-machete", "0.9.2")?;
     say("formatting");
     cargo(&["fmt", "--all", "--check"])?;
+    say("licences, bans, sources, duplicate versions");
+    cargo(&["deny", "--all-features", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"])?;
+    say("unused dependencies");
+    cargo(&["machete", "--with-metadata"])?;
     say("lints");
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
     test(&[])
@@ -54,10 +69,11 @@ fn ci() -> Result<(), String> {
 
 /// The programs are built first: some tests run them.
 fn test(rest: &[String]) -> Result<(), String> {
-    say("building");
+    setup::services()?;
+    say("building (some minutes the first time)");
     build()?;
     say("testing");
-    run(&cargo_program(), &[&["test".to_owned(), "--workspace".to_owned(), "--locked".to_owned()], rest].concat())
+    run(Path::new(&cargo_program()), &[&["test".to_owned(), "--workspace".to_owned(), "--locked".to_owned()], rest].concat())
 }
 
 /// All at once, so that dependencies are built with one set of features, the tests' own.
@@ -66,14 +82,19 @@ fn build() -> Result<(), String> {
 }
 
 fn cargo(words: &[&str]) -> Result<(), String> {
-    run(&cargo_program(), &words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    run(Path::new(&cargo_program()), &words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
 }
 
 fn cargo_program() -> String {
     env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
 
-fn run(program: &str, words: &[String]) -> Result<(), String> {
+/// Where cargo builds.
+fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from)
+}
+
+fn run(program: &Path, words: &[String]) -> Result<(), String> {
     let mut command = Command::new(program);
     command.args(words);
     succeed(&mut command)
