@@ -1,0 +1,5 @@
+//! Is the checker worth its word? Clean runs raise nothing, and every kind of fault put into one is found.
+
+mod clean;
+mod seed;
+mod world;
