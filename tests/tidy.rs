@@ -14,10 +14,11 @@ const HOUSE: &[(&str, &[&str], &[&str])] = &[
     ("gateway", &["domain", "api", "store", "directory", "ledger"], &["sqlx", "reqwest"]),
     ("dispatcher", &["domain", "api", "store", "directory", "ledger"], &["axum", "redis", "deadpool-redis", "sqlx"]),
     ("cluster", &[], &["tokio", "sqlx", "axum"]),
+    ("checker", &[], &["tokio", "sqlx", "axum", "reqwest"]),
     ("seriatim", &["domain", "api", "store", "directory", "ledger", "gateway", "dispatcher", "cluster"], &["sqlx", "axum"]),
-    ("testkit", &["domain", "api", "store", "directory", "ledger", "gateway", "dispatcher", "cluster"], &[]),
+    ("testkit", &["domain", "api", "store", "directory", "ledger", "gateway", "dispatcher", "cluster", "checker"], &[]),
     ("xtask", &["cluster"], &["tokio", "sqlx", "axum"]),
-    ("integration", &["store", "testkit"], &[]),
+    ("integration", &["store", "testkit", "checker"], &[]),
 ];
 
 #[test]
