@@ -13,6 +13,7 @@ mod faults;
 mod gateways;
 mod idempotency;
 mod keys;
+mod kills;
 mod numbers;
 mod orders;
 mod proof;

@@ -1,6 +1,6 @@
 //! A gateway on databases of its own, for one test.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use directory::{NewOperatorKey, Owner};
 use domain::{
@@ -13,7 +13,7 @@ use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
-use crate::{Api, Process, Proxy, TestClock, proof, shared::Databases};
+use crate::{Api, Process, Proxy, TestClock, Victim, proof, shared::Databases};
 
 /// What a test may choose.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,7 @@ pub struct Setup {
 /// The system under test.
 pub struct App {
     databases: Databases,
+    own_server: bool,
     config: Config,
     /// The first gateway's address.
     pub base: String,
@@ -87,7 +88,7 @@ impl App {
         let (base, stop, serving) = serve(config.clone()).await;
         let operator = Api::new(&base, operator_key.reveal());
         let (first, first_id) = tenant(&operator, "first").await;
-        Self { databases, config, base, first, first_id, operator, proxy, stop, serving }
+        Self { databases, own_server: setup.own_server, config, base, first, first_id, operator, proxy, stop, serving }
     }
 
     /// The proxy that the gateways' connections pass; asked for in the [`Setup`].
@@ -133,9 +134,25 @@ impl App {
         query.bind(series).fetch_one(&mut db).await.expect("the series is placed")
     }
 
+    /// The shards' addresses for the superuser.
+    pub fn superuser_shards(&self) -> BTreeMap<String, String> {
+        self.databases.shard_urls("postgres")
+    }
+
+    /// Kills PostgreSQL outright (SIGKILL) and waits until it serves again; what was killed, for a log. Only for a
+    /// test with a server of its own.
+    pub async fn kill_server(&self, victim: Victim) -> &'static str {
+        assert!(self.own_server, "this server belongs to all tests");
+        let what = self.databases.kill(victim).await;
+        while PgConnection::connect(&self.url("postgres", "directory")).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        what
+    }
+
     /// What the proof finds in the shards as they are now.
     pub async fn findings(&self) -> Vec<String> {
-        proof::check(&self.databases.shard_urls("postgres")).await
+        proof::check(&self.superuser_shards()).await
     }
 
     /// Stops the gateway, proves what it left behind, and drops the databases.

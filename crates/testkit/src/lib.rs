@@ -6,6 +6,7 @@
 mod app;
 mod call;
 mod clock;
+mod journal;
 pub mod leaving;
 mod process;
 pub mod proof;
@@ -15,6 +16,8 @@ mod shared;
 pub use app::{App, Setup, prove, prove_with, unknown_key};
 pub use call::{Api, Reply};
 pub use clock::TestClock;
+pub use journal::{Ask, Journal};
 pub use process::{Process, program, run_program};
 pub use proxy::{Cut, Proxy};
+pub use shared::Victim;
 pub use store::fault;

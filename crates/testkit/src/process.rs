@@ -40,9 +40,10 @@ impl Process {
         Self { base, child, _lines: lines }
     }
 
-    /// Kills it outright (SIGKILL).
+    /// Kills it outright (SIGKILL), if it has not died by itself.
     pub async fn kill(mut self) {
-        self.child.kill().await.expect("it is killed");
+        let _ = self.child.start_kill();
+        self.child.wait().await.expect("it is gone");
     }
 
     /// Waits until it has died by itself; whether it did so soon.

@@ -9,10 +9,12 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
+    time::Duration,
 };
 
 use cluster::{Cluster, Options};
 use directory::Owner;
+use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use tokio::sync::OnceCell;
 
@@ -88,8 +90,57 @@ impl Databases {
         SHARDS.map(|shard| (shard.to_owned(), self.url(role, shard))).into()
     }
 
+    /// Kills what is to be killed and starts again what does not do so by itself.
+    pub(crate) async fn kill(&self, victim: Victim) -> &'static str {
+        let postmaster = self.cluster().pid();
+        let (pids, what) = match victim {
+            Victim::Postmaster => (vec![postmaster], "postmaster killed"),
+            Victim::All => ([vec![postmaster], children(postmaster)].concat(), "all of PostgreSQL killed"),
+            // The server then ends all sessions, recovers, and goes on.
+            Victim::Backend => (children(postmaster).into_iter().max().into_iter().collect(), "a backend killed"),
+        };
+        for pid in pids.iter().filter_map(|pid| Pid::from_raw(i32::try_from(*pid).ok()?)) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        if victim != Victim::Backend {
+            let cluster = self.cluster.clone();
+            let revive = move || {
+                let mut cluster = cluster.lock().unwrap_or_else(PoisonError::into_inner);
+                // The process needs a moment to be gone.
+                while !cluster.revive().expect("the server starts again") {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            };
+            tokio::task::spawn_blocking(revive).await.expect("no panic");
+        }
+        what
+    }
+
     async fn admin(&self) -> PgConnection {
         let url = self.cluster().url("postgres", "postgres");
         PgConnection::connect(&url).await.expect("the superuser connects")
     }
+}
+
+/// What of a server is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Victim {
+    /// The first process alone; the others find out.
+    Postmaster,
+    /// Every process at once, as when the machine dies.
+    All,
+    /// One session's process.
+    Backend,
+}
+
+/// The processes that this one started, by /proc(5): the fourth field of `stat`, after the name in brackets.
+fn children(parent: u32) -> Vec<u32> {
+    let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let fields = stat.rsplit_once(") ").map(|(_, fields)| fields.split(' ').nth(1).map(str::parse::<u32>));
+        fields == Some(Some(Ok(parent)))
+    })
+    .collect()
 }
