@@ -9,20 +9,22 @@ use std::{
 
 use crate::Error;
 
-/// `$1` server pid, `$2` folder, `$3` `remove` or `keep`. A pid file that names another server says that this
-/// one is history, and whatever has its pid now is left alone.
+/// `$1` server pid, `$2` its data, `$3` `remove` or `keep`, `$4` the folder. A process that has the server's pid and not its
+/// command line is somebody else's, and is left alone.
 const SCRIPT: &str = r#"
 read -r _
-pid_file="$2/postgres/postmaster.pid"
-ours() { [ ! -f "$pid_file" ] || [ "$(head -n 1 "$pid_file" 2>/dev/null)" = "$1" ]; }
+ours() {
+  if [ -e "/proc/self/cmdline" ]; then tr '\000' ' ' <"/proc/$1/cmdline"; else ps -ww -o command= -p "$1"; fi 2>/dev/null |
+    grep -qF -- "/postgres -D $2 "
+}
 tries=0
-while ours "$1" && kill -0 "$1" 2>/dev/null && [ "$tries" -lt 300 ]; do
+while ours "$1" "$2" && [ "$tries" -lt 300 ]; do
   if [ "$tries" -eq 0 ]; then kill -INT "$1"; fi
   if [ "$tries" -eq 200 ]; then kill -QUIT "$1"; fi
   tries=$((tries + 1))
   sleep 0.1
 done
-if [ "$3" = remove ]; then rm -rf "$2"; fi
+if [ "$3" = remove ]; then rm -rf "$4"; fi
 "#;
 
 #[derive(Debug)]
@@ -31,11 +33,8 @@ pub(crate) struct Keeper(Child);
 impl Keeper {
     pub(crate) fn watch(server: u32, folder: &Path, remove: bool) -> Result<Self, Error> {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", SCRIPT, "seriatim-keeper", &server.to_string()]).arg(folder).arg(if remove {
-            "remove"
-        } else {
-            "keep"
-        });
+        command.args(["-c", SCRIPT, "seriatim-keeper", &server.to_string()]).arg(folder.join("postgres"));
+        command.arg(if remove { "remove" } else { "keep" }).arg(folder);
         // A group of its own, so that Ctrl-C does not end it before its work.
         command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         command.spawn().map(Self).map_err(Error::io("starting the keeper"))

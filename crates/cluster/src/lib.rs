@@ -7,22 +7,27 @@
 mod account;
 mod find;
 mod keeper;
+mod leftover;
+mod private;
+mod server;
 mod setup;
 
 use std::{
     fs::{self, File},
     io,
-    net::TcpListener,
-    os::unix::process::CommandExt,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
+    process::ExitStatus,
 };
 
-pub use find::{Tools, find};
+use rustix::process::Signal;
 
-use crate::{account::Account, keeper::Keeper};
+pub use find::{Tools, find};
+pub use private::write_private;
+
+use crate::{
+    account::Account,
+    server::{Launch, Running},
+};
 
 /// The databases that a new cluster has: one directory and two shards.
 pub const DATABASES: [&str; 3] = ["directory", "shard_1", "shard_2"];
@@ -46,6 +51,23 @@ pub enum Error {
         account: String,
         /// The folder.
         folder: PathBuf,
+    },
+    /// The folder, or one on the way to it, is closed to this account.
+    #[error("{what}: {source}; choose a folder that this account may write")]
+    NotWritable {
+        /// What was tried.
+        what: String,
+        /// What the machine said.
+        source: io::Error,
+    },
+    /// There is no room for what must be written.
+    #[error("the disk that holds {0} is full; free some space there, or choose a folder on another disk")]
+    Full(PathBuf),
+    /// A server of an earlier run does not end.
+    #[error("a PostgreSQL server of an earlier run does not stop; end it yourself: kill -QUIT {pid}")]
+    Stuck {
+        /// Its process.
+        pid: u32,
     },
     /// One of PostgreSQL's programs failed.
     #[error("{program} failed: {said}")]
@@ -72,6 +94,24 @@ impl Error {
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { what: what.into(), source }
     }
+
+    /// The same in plainer words, where what was said has a usual reason.
+    fn about(self, folder: &Path) -> Self {
+        match self {
+            Self::Io { source, .. } if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+                Self::Full(folder.to_owned())
+            }
+            Self::Io { what, source }
+                if matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) =>
+            {
+                Self::NotWritable { what, source }
+            }
+            Self::Program { said, .. } | Self::NotReady(said) if said.contains("No space left on device") => {
+                Self::Full(folder.to_owned())
+            }
+            other => other,
+        }
+    }
 }
 
 /// How a cluster is to be run.
@@ -89,11 +129,12 @@ pub struct Options {
 /// A running server. Stopped when dropped.
 #[derive(Debug)]
 pub struct Cluster {
+    tools: Tools,
+    account: Account,
     folder: PathBuf,
-    port: u16,
+    options: Options,
     passwords: setup::Passwords,
-    server: Child,
-    keeper: Keeper,
+    server: Running,
     _lock: File,
 }
 
@@ -108,35 +149,54 @@ impl Cluster {
             Some(folder) => std::path::absolute(folder).map_err(Error::io(format!("finding {}", folder.display())))?,
             None => setup::temporary_folder()?,
         };
-        let started = Self::start_in(&folder, &tools, &account, options, progress);
+        let started = Self::start_in(folder.clone(), tools, account, options, progress);
         if started.is_err() && options.folder.is_none() {
             // Made by us a moment ago, for this cluster alone.
             let _ = fs::remove_dir_all(&folder);
         }
-        started
+        started.map_err(|error| error.about(&folder))
     }
 
     fn start_in(
-        folder: &Path,
-        tools: &Tools,
-        account: &Account,
+        folder: PathBuf,
+        tools: Tools,
+        account: Account,
         options: &Options,
         progress: &dyn Fn(&str),
     ) -> Result<Self, Error> {
-        refuse_foreign(folder)?;
-        account.check_reach(folder)?;
-        account.make_private(folder)?;
-        let lock = hold(folder)?;
-        let data = folder.join("postgres");
-        if !data.join("PG_VERSION").exists() || !folder.join("passwords").exists() {
-            progress(&format!("making a PostgreSQL {} cluster in {}", tools.version, folder.display()));
-            setup::make(tools, account, folder, options.durable)?;
-        }
-        let passwords = setup::Passwords::read(folder)?;
-        stop_leftover(tools, account, &data)?;
+        refuse_foreign(&folder)?;
+        account.check_reach(&folder)?;
+        account.make_private(&folder)?;
+        let lock = hold(&folder)?;
+        let passwords = setup::ready(&tools, &account, &folder, options.durable, progress)?;
+        // What an earlier run said is history; what this one says stays, also when the server is revived.
+        let _ = fs::remove_file(folder.join(server::LOG));
         progress("starting PostgreSQL");
-        let (port, server, keeper) = launch(tools, account, folder, options)?;
-        Ok(Self { folder: folder.to_owned(), port, passwords, server, keeper, _lock: lock })
+        let launch = Launch { tools: &tools, account: &account, folder: &folder, options, port: None };
+        let server = launch.start()?;
+        Ok(Self { tools, account, folder, options: options.clone(), passwords, server, _lock: lock })
+    }
+
+    /// How the server ended, if it did so without being asked: killed, or stopped by somebody else.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
+        self.server.process.try_wait().map_err(Error::io("looking at the server's process"))
+    }
+
+    /// Starts the server again if it has ended: in the same folder and on the same port, so that every address
+    /// stays as it is and pools recover by themselves. True if it was started, false if it was running.
+    ///
+    /// Blocks until the server answers, which takes some seconds where processes of the old one must end
+    /// first. After an error it may be tried again.
+    pub fn revive(&mut self) -> Result<bool, Error> {
+        if self.ended()?.is_none() {
+            return Ok(false);
+        }
+        let port = Some(self.server.port);
+        let launch = Launch { tools: &self.tools, account: &self.account, folder: &self.folder, options: &self.options, port };
+        let server = launch.start().map_err(|error| error.about(&self.folder))?;
+        // The keeper of the server before watches a process that is gone.
+        std::mem::replace(&mut self.server, server).keeper.dismiss();
+        Ok(true)
     }
 
     /// The folder that everything lives in.
@@ -146,34 +206,31 @@ impl Cluster {
 
     /// The port on 127.0.0.1.
     pub fn port(&self) -> u16 {
-        self.port
+        self.server.port
     }
 
-    /// The server's process id.
+    /// The server's process id; another one after it was revived.
     pub fn pid(&self) -> u32 {
-        self.server.id()
+        self.server.process.id()
+    }
+
+    /// The end of the server's log.
+    pub fn log(&self) -> String {
+        setup::tail(&String::from_utf8_lossy(&fs::read(self.folder.join(server::LOG)).unwrap_or_default()))
     }
 
     /// The address of a database for a role: `postgres` (the superuser), `seriatim_owner`, `seriatim_app`
     /// or `seriatim_worker`.
     pub fn url(&self, role: &str, database: &str) -> String {
-        format!("postgres://{role}:{}@127.0.0.1:{}/{database}", self.passwords.of(role), self.port)
+        format!("postgres://{role}:{}@127.0.0.1:{}/{database}", self.passwords.of(role), self.server.port)
     }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
         // A fast shutdown: sessions are ended, what was committed is kept. The keeper then only tidies up.
-        account::signal(self.server.id(), rustix::process::Signal::INT);
-        let patience = Instant::now() + Duration::from_secs(20);
-        while matches!(self.server.try_wait(), Ok(None)) {
-            if Instant::now() > patience {
-                account::signal(self.server.id(), rustix::process::Signal::QUIT);
-                let _ = self.server.wait();
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-        self.keeper.finish();
+        server::end(&mut self.server.process, Signal::INT);
+        self.server.keeper.finish();
     }
 }
 
@@ -196,78 +253,4 @@ fn hold(folder: &Path) -> Result<File, Error> {
         Err(fs::TryLockError::WouldBlock) => Err(Error::InUse(folder.to_owned())),
         Err(fs::TryLockError::Error(source)) => Err(Error::io(format!("locking {}", path.display()))(source)),
     }
-}
-
-/// A server that outlived its program (machine and keeper killed at once) is ours, since the folder is and
-/// we hold its lock: it is stopped and started anew.
-fn stop_leftover(tools: &Tools, account: &Account, data: &Path) -> Result<(), Error> {
-    if !data.join("postmaster.pid").exists() {
-        return Ok(());
-    }
-    let running = account.command(tools.program("pg_ctl")).arg("status").arg("-D").arg(data).output();
-    if running.map_err(Error::io("running pg_ctl"))?.status.success() {
-        let mut stop = account.command(tools.program("pg_ctl"));
-        setup::run("pg_ctl", stop.args(["stop", "-m", "fast", "-w", "-t", "60", "-D"]).arg(data))?;
-    }
-    Ok(())
-}
-
-fn launch(tools: &Tools, account: &Account, folder: &Path, options: &Options) -> Result<(u16, Child, Keeper), Error> {
-    let (data, log_path) = (folder.join("postgres"), folder.join("postgres.log"));
-    let mut said = String::new();
-    // A free port can be taken between looking and starting, so a start is tried a few times.
-    for _ in 0..5 {
-        let port = free_port()?;
-        let log = File::create(&log_path).map_err(Error::io("making postgres.log"))?;
-        let mut command: Command = account.command(tools.program("postgres"));
-        command.arg("-D").arg(&data).arg("-p").arg(port.to_string());
-        let sync = if options.durable { "on" } else { "off" };
-        for setting in [
-            "listen_addresses=127.0.0.1".to_owned(),
-            "unix_socket_directories=".to_owned(),
-            format!("max_connections={}", options.max_connections),
-            format!("fsync={sync}"),
-            format!("full_page_writes={sync}"),
-            "synchronous_commit=on".to_owned(),
-            "log_min_messages=warning".to_owned(),
-        ] {
-            command.arg("-c").arg(setting);
-        }
-        let out = log.try_clone().map_err(Error::io("opening postgres.log"))?;
-        // A group of its own: Ctrl-C reaches the program, and the program stops the server.
-        command.stdin(Stdio::null()).stdout(out).stderr(log).process_group(0);
-        let mut server = command.spawn().map_err(Error::io("starting postgres"))?;
-        // At once, so that there is no moment in which the server would outlive us.
-        let keeper = Keeper::watch(server.id(), folder, options.folder.is_none())?;
-        if wait_ready(&data, &mut server) {
-            return Ok((port, server, keeper));
-        }
-        account::signal(server.id(), rustix::process::Signal::QUIT);
-        let _ = server.wait();
-        keeper.dismiss();
-        said = setup::tail(&fs::read_to_string(&log_path).unwrap_or_default());
-        if !said.contains("Address already in use") {
-            break;
-        }
-    }
-    Err(Error::NotReady(said))
-}
-
-/// The server writes its state into line 8 of its pid file.
-fn wait_ready(data: &Path, server: &mut Child) -> bool {
-    let patience = Instant::now() + Duration::from_mins(1);
-    while Instant::now() < patience && matches!(server.try_wait(), Ok(None)) {
-        let pid_file = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
-        let ours = pid_file.lines().next() == Some(&server.id().to_string());
-        if ours && pid_file.lines().nth(7).map(str::trim) == Some("ready") {
-            return true;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    false
-}
-
-fn free_port() -> Result<u16, Error> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(Error::io("looking for a free port"))?;
-    Ok(listener.local_addr().map_err(Error::io("looking for a free port"))?.port())
 }

@@ -3,13 +3,18 @@
 use std::{
     collections::BTreeMap,
     env, fs,
-    io::Write,
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    io::{self, Write},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use crate::{DATABASES, Error, Tools, account::Account};
+use crate::{
+    DATABASES, Error, Tools,
+    account::Account,
+    leftover,
+    private::{self, write_private},
+};
 
 const SUPERUSER: &str = "postgres";
 const ROLES: [&str; 3] = ["seriatim_owner", "seriatim_app", "seriatim_worker"];
@@ -31,11 +36,17 @@ impl Passwords {
         roles.map(|role| Ok((role.to_owned(), random_word()?))).collect::<Result<_, _>>().map(Self)
     }
 
-    pub(crate) fn read(folder: &Path) -> Result<Self, Error> {
-        let text = fs::read_to_string(folder.join("passwords")).map_err(Error::io("reading the passwords"))?;
-        Ok(Self(
-            text.lines().filter_map(|line| line.split_once(' ')).map(|(role, word)| (role.to_owned(), word.to_owned())).collect(),
-        ))
+    /// What the file says; none if it is not there, or says less than it must.
+    fn read(folder: &Path) -> Result<Option<Self>, Error> {
+        let text = match fs::read_to_string(folder.join("passwords")) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io("reading the passwords")(error)),
+        };
+        let words = text.lines().filter_map(|line| line.split_once(' '));
+        let words = Self(words.map(|(role, word)| (role.to_owned(), word.to_owned())).collect());
+        let whole = ROLES.into_iter().chain([SUPERUSER]).all(|role| !words.of(role).is_empty());
+        Ok(whole.then_some(words))
     }
 
     pub(crate) fn of(&self, role: &str) -> &str {
@@ -50,38 +61,81 @@ impl Passwords {
     }
 }
 
-/// Makes the data folder from nothing. The passwords are written last: their file says "finished".
-pub(crate) fn make(tools: &Tools, account: &Account, folder: &Path, durable: bool) -> Result<(), Error> {
+/// Makes what is not there: the cluster, or the file with its passwords. Never touches a cluster that was finished.
+pub(crate) fn ready(
+    tools: &Tools,
+    account: &Account,
+    folder: &Path,
+    durable: bool,
+    progress: &dyn Fn(&str),
+) -> Result<Passwords, Error> {
     let data = folder.join("postgres");
-    if data.exists() {
-        fs::remove_dir_all(&data).map_err(Error::io("removing a half-made cluster"))?;
+    if !data.join("PG_VERSION").exists() {
+        progress(&format!("making a PostgreSQL {} cluster in {}", tools.version, folder.display()));
+        return make(tools, account, folder, durable);
     }
+    if let Some(passwords) = Passwords::read(folder)? {
+        return Ok(passwords);
+    }
+    progress("the file with the passwords is not there or damaged; drawing new ones");
+    leftover::clear(account, &data)?;
+    let passwords = Passwords::new()?;
+    single_user(tools, account, &data, &give_passwords(&passwords))?;
+    passwords.write(folder, account)?;
+    Ok(passwords)
+}
+
+/// Makes the cluster under a name that nobody looks at, and gives it its own when it is finished: a death at
+/// any moment leaves a whole cluster with its passwords, or none.
+fn make(tools: &Tools, account: &Account, folder: &Path, durable: bool) -> Result<Passwords, Error> {
+    let data = folder.join("postgres");
+    for entry in fs::read_dir(folder).map_err(Error::io(format!("reading {}", folder.display())))?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(MAKING) || entry.path() == data {
+            // Somebody who outlived a kill may still write there, which is no matter: the next name is another.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    let making = folder.join(format!("{MAKING}{}", &random_word()?[..12]));
+    let made = fill(tools, account, folder, &making, durable).and_then(|passwords| {
+        let named = fs::rename(&making, &data).and_then(|()| private::sync_folder_of(&data));
+        named.map_err(Error::io("naming the new cluster")).map(|()| passwords)
+    });
+    if made.is_err() {
+        // On a full disk a half-made one is in the way of everybody.
+        let _ = fs::remove_dir_all(&making);
+    }
+    made
+}
+
+/// What the name of a cluster that is being made begins with.
+const MAKING: &str = "making-";
+
+fn fill(tools: &Tools, account: &Account, folder: &Path, data: &Path, durable: bool) -> Result<Passwords, Error> {
     let passwords = Passwords::new()?;
     let word_file = folder.join("superuser");
     write_private(&word_file, passwords.of(SUPERUSER))?;
     account.give(&word_file)?;
     let mut initdb = account.command(tools.program("initdb"));
     initdb.args(["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--username", SUPERUSER, "--pwfile"]);
-    initdb.arg(&word_file).arg("-D").arg(&data);
+    initdb.arg(&word_file).arg("-D").arg(data);
     if !durable {
         initdb.arg("--no-sync");
     }
     let made = run("initdb", &mut initdb);
     fs::remove_file(&word_file).map_err(Error::io("removing the password file of initdb"))?;
     made?;
-    single_user(tools, account, &data, &statements(&passwords))?;
-    passwords.write(folder, account)
-}
-
-fn statements(passwords: &Passwords) -> String {
-    let mut sql = format!("{ROLES_SQL}\n\n");
-    for role in ROLES {
-        sql.push_str(&format!("alter role {role} password '{}';\n\n", passwords.of(role)));
-    }
+    let mut sql = format!("{ROLES_SQL}\n\n{}", give_passwords(&passwords));
     for database in DATABASES {
         sql.push_str(&format!("create database {database} owner seriatim_owner;\n\n"));
     }
-    sql
+    single_user(tools, account, data, &sql)?;
+    passwords.write(folder, account)?;
+    Ok(passwords)
+}
+
+fn give_passwords(passwords: &Passwords) -> String {
+    let roles = ROLES.into_iter().chain([SUPERUSER]);
+    roles.map(|role| format!("alter role {role} password '{}';\n\n", passwords.of(role))).collect()
 }
 
 /// Runs statements in single-user mode, before anybody can connect: no client is needed and nothing
@@ -127,12 +181,6 @@ pub(crate) fn temporary_folder() -> Result<PathBuf, Error> {
     fs::create_dir(&folder).map_err(Error::io(format!("making {}", folder.display())))?;
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).map_err(Error::io("closing the folder to others"))?;
     Ok(folder)
-}
-
-fn write_private(path: &Path, text: &str) -> Result<(), Error> {
-    let _ = fs::remove_file(path);
-    let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(Error::io(format!("writing {}", path.display())))
 }
 
 fn random_word() -> Result<String, Error> {
