@@ -3,6 +3,7 @@
 
 mod demo;
 mod folder;
+mod kept;
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +20,9 @@ use tokio::{net::TcpListener, sync::oneshot};
 use tracing::level_filters::LevelFilter;
 
 use crate::{
-    Failure, migrate, serve,
+    Failure,
+    dev::{demo::Demo, kept::Kept},
+    migrate, serve,
     shutdown::Asked,
     telemetry::{self, LogFormat},
 };
@@ -71,23 +74,31 @@ impl Dev {
             Err(_) if asked.already() => return Ok(()),
             started => started?,
         };
-        let worked = self.work(&cluster, listener, &base_url, asked).await;
+        let databases = Databases::of(&cluster);
+        let kept = Kept::new(cluster);
+        let worked = self.work(&databases, &kept, listener, &base_url, asked).await;
         say("stopping PostgreSQL");
-        // Waits for the server to shut down, which must not hold up other tasks.
-        tokio::task::spawn_blocking(move || drop(cluster)).await?;
+        kept.stop().await?;
         worked
     }
 
-    async fn work(&self, cluster: &Cluster, listener: TcpListener, base_url: &str, asked: Asked) -> Result<(), Failure> {
-        let owners: BTreeMap<_, _> = SHARDS.map(|shard| (shard.to_owned(), cluster.url("seriatim_owner", shard))).into();
-        let directory_owner = cluster.url("seriatim_owner", "directory");
-        migrate::migrate(&directory_owner, &owners, &say).await?;
-        let apps = SHARDS.map(|shard| (shard.to_owned(), cluster.url("seriatim_app", shard))).into();
-        let gateway = Gateway::new(Config::new(cluster.url("seriatim_app", "directory"), apps))?;
+    async fn work(
+        &self,
+        databases: &Databases,
+        kept: &Kept,
+        listener: TcpListener,
+        base_url: &str,
+        asked: Asked,
+    ) -> Result<(), Failure> {
+        migrate::migrate(&databases.directory_owner, &databases.owners, &say).await?;
+        let gateway = Gateway::new(Config::new(databases.directory_app.clone(), databases.apps.clone()))?;
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = gateway::serve(gateway, listener, async { drop(stopped.await) }, Duration::from_secs(20));
         let client = async {
-            let done = self.main_job(cluster, &directory_owner, &owners, base_url, asked).await;
+            let done = tokio::select! {
+                done = self.main_job(databases, kept, base_url, asked) => done,
+                failure = kept.watch() => Err(failure),
+            };
             let _ = stop.send(());
             done
         };
@@ -96,38 +107,62 @@ impl Dev {
         if ended { Ok(()) } else { Err("requests were still running when the grace time ended".into()) }
     }
 
-    async fn main_job(
-        &self,
-        cluster: &Cluster,
-        directory_owner: &str,
-        owners: &BTreeMap<String, String>,
-        base_url: &str,
-        mut asked: Asked,
-    ) -> Result<(), Failure> {
+    async fn main_job(&self, databases: &Databases, kept: &Kept, base_url: &str, mut asked: Asked) -> Result<(), Failure> {
+        let mut pid = kept.pid();
         let demo = tokio::select! {
-            demo = demo::run(cluster.folder(), directory_owner, base_url) => demo?,
+            demo = demo::run(&databases.folder, &databases.directory_owner, base_url) => demo?,
             () = asked.wait() => return Ok(()),
         };
         print!("{}", demo.report);
-        if let Some(file) = &self.ready_file {
-            let ready = json!({
-                "base_url": base_url,
-                "tenant": demo.keys.tenant,
-                "admin_key": demo.keys.admin_key,
-                "operator_key": demo.keys.operator_key,
-                "directory_url": directory_owner,
-                "shard_urls": owners,
-                "pids": {"seriatim": std::process::id(), "postgres": cluster.pid()},
-            });
-            folder::write_private(file, &format!("{ready:#}\n"))?;
-        }
+        self.tell_ready(databases, &demo, base_url, *pid.borrow_and_update())?;
         if self.once {
             return Ok(());
         }
         println!("\n{}", demo.next_step(base_url));
-        println!("serving on {base_url} until Ctrl-C; data in {}", cluster.folder().display());
-        asked.wait().await;
-        Ok(())
+        println!("serving on {base_url} until Ctrl-C; data in {}", databases.folder.display());
+        loop {
+            tokio::select! {
+                () = asked.wait() => return Ok(()),
+                Ok(()) = pid.changed() => self.tell_ready(databases, &demo, base_url, *pid.borrow_and_update())?,
+            }
+        }
+    }
+
+    /// Writes the ready file, if one was asked for.
+    fn tell_ready(&self, databases: &Databases, demo: &Demo, base_url: &str, postgres: u32) -> Result<(), Failure> {
+        let Some(file) = &self.ready_file else { return Ok(()) };
+        let ready = json!({
+            "base_url": base_url,
+            "tenant": demo.keys.tenant,
+            "admin_key": demo.keys.admin_key,
+            "operator_key": demo.keys.operator_key,
+            "directory_url": databases.directory_owner,
+            "shard_urls": databases.owners,
+            "pids": {"seriatim": std::process::id(), "postgres": postgres},
+        });
+        Ok(cluster::write_private(file, &format!("{ready:#}\n"))?)
+    }
+}
+
+/// Where the databases are; it stays so when the server is started again.
+struct Databases {
+    folder: PathBuf,
+    directory_owner: String,
+    directory_app: String,
+    owners: BTreeMap<String, String>,
+    apps: BTreeMap<String, String>,
+}
+
+impl Databases {
+    fn of(cluster: &Cluster) -> Self {
+        let shards = |role: &str| SHARDS.map(|shard| (shard.to_owned(), cluster.url(role, shard))).into();
+        Self {
+            folder: cluster.folder().to_owned(),
+            directory_owner: cluster.url("seriatim_owner", "directory"),
+            directory_app: cluster.url("seriatim_app", "directory"),
+            owners: shards("seriatim_owner"),
+            apps: shards("seriatim_app"),
+        }
     }
 }
 

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Failure, audit,
-    dev::folder,
     issue::{self, Tally},
     migrate,
 };
@@ -74,6 +73,6 @@ async fn keys(folder: &Path, directory_owner: &str, base_url: &str) -> Result<Ke
     let tenant = operator.create_tenant(&once, &CreateTenant { name: "Demo".to_owned(), mode: "test".to_owned() }).await?;
     let admin_key = tenant.admin_key.ok_or("the new tenant came without its key")?;
     let keys = Keys { tenant: tenant.id, admin_key, operator_key };
-    folder::write_private(&file, &serde_json::to_string_pretty(&keys)?)?;
+    cluster::write_private(&file, &serde_json::to_string_pretty(&keys)?)?;
     Ok(keys)
 }

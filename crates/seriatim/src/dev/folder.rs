@@ -1,9 +1,7 @@
-//! Where `dev` keeps its data, and files that only their owner may read.
+//! Where `dev` keeps its data.
 
 use std::{
-    env, fs,
-    io::Write,
-    os::unix::fs::OpenOptionsExt,
+    env,
     path::{Path, PathBuf},
 };
 
@@ -20,17 +18,4 @@ pub(crate) fn usual() -> Result<PathBuf, Failure> {
     let data = data.or_else(|| Some(home?.join(".local/share")));
     data.map(|data| data.join("seriatim/dev"))
         .ok_or_else(|| "there is no home folder; say where to keep the data with --data FOLDER".into())
-}
-
-/// Writes a file that only its owner may read, whole or not at all.
-pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
-    let fail = |error: std::io::Error| format!("can't write {}: {error}", path.display());
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let new = path.with_file_name(name);
-    let _ = fs::remove_file(&new);
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).map_err(fail)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(fail)?;
-    fs::rename(&new, path).map_err(fail)?;
-    Ok(())
 }
