@@ -8,6 +8,7 @@ mod bad_input;
 mod cancellation;
 mod catalogue;
 mod dev;
+mod doctor;
 mod gateways;
 mod idempotency;
 mod keys;
