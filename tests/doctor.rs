@@ -33,9 +33,10 @@ impl Said {
             assert_eq!(lines.lines().filter(|line| line.starts_with(word)).count(), of_level(level), "{lines}\n{text}");
         }
         for finding in findings {
-            // Clocks drift between the two runs.
-            let said =
-                finding["about"].as_str().unwrap().ends_with(" clock") || lines.contains(finding["says"].as_str().unwrap());
+            // Clocks drift and disks fill between the two runs.
+            let about = finding["about"].as_str().unwrap();
+            let measured = about == "disk" || about.ends_with(" clock");
+            let said = measured || lines.contains(finding["says"].as_str().unwrap());
             assert!(said, "{finding} is not in:\n{lines}");
             let bad = finding["level"] == "missing" || finding["level"] == "wrong";
             assert!(!bad || finding["advice"].is_string(), "{finding} says nothing about what to do");
