@@ -9,6 +9,7 @@ mod cancellation;
 mod catalogue;
 mod commit;
 mod dev;
+mod doctor;
 mod faults;
 mod gateways;
 mod idempotency;

@@ -42,10 +42,16 @@ impl Account {
             })
         };
         let lent = find("postgres").or_else(|| find("nobody"));
-        let missing = || {
-            Error::NotFound("PostgreSQL does not run as root, and there is no account postgres or nobody to lend it; run this as an ordinary user".to_owned())
+        let missing = || Error::NotFound {
+            what: "PostgreSQL does not run as root, and there is no account postgres or nobody to lend it".to_owned(),
+            advice: "Run this as an ordinary user.".to_owned(),
         };
         Ok(Self { lent: Some(lent.ok_or_else(missing)?) })
+    }
+
+    /// The account's name where it is not the caller's own.
+    pub(crate) fn lent(&self) -> Option<&str> {
+        self.lent.as_ref().map(|lent| lent.name.as_str())
     }
 
     /// A command that will run as the account.

@@ -33,22 +33,21 @@ impl Tools {
 /// The newest PostgreSQL ≥ 15 on the machine: in `SERIATIM_PG_BIN` alone if that is set, otherwise on the
 /// PATH and in the usual folders of Debian, Fedora, Homebrew and of an installation from source.
 pub fn find() -> Result<Tools, Error> {
-    let folders = match env::var_os("SERIATIM_PG_BIN") {
-        Some(folder) => vec![PathBuf::from(folder)],
-        None => usual_folders(),
-    };
+    let named = env::var_os("SERIATIM_PG_BIN").map(PathBuf::from);
+    let folders = named.as_ref().map_or_else(usual_folders, |folder| vec![folder.clone()]);
     let found: Vec<Tools> = folders.iter().filter_map(|folder| look(folder)).collect();
     let newest = found.iter().max_by_key(|tools| tools.version);
-    match newest {
-        Some(tools) if tools.version >= OLDEST => Ok(tools.clone()),
-        Some(old) => Err(Error::NotFound(format!(
-            "PostgreSQL {} in {} is too old; version {OLDEST} or later is needed. {}",
-            old.version,
-            old.bin.display(),
-            advice()
-        ))),
-        None => Err(Error::NotFound(format!("PostgreSQL (version {OLDEST} or later) was not found. {}", advice()))),
-    }
+    let what = match newest {
+        Some(tools) if tools.version >= OLDEST => return Ok(tools.clone()),
+        Some(old) => {
+            format!("PostgreSQL {} in {} is too old; version {OLDEST} or later is needed", old.version, old.bin.display())
+        }
+        None => {
+            let only = named.map(|folder| format!(" in {}, the only place that SERIATIM_PG_BIN leaves", folder.display()));
+            format!("PostgreSQL (version {OLDEST} or later) was not found{}", only.unwrap_or_default())
+        }
+    };
+    Err(Error::NotFound { what, advice: advice() })
 }
 
 fn usual_folders() -> Vec<PathBuf> {

@@ -8,6 +8,7 @@ mod account;
 mod find;
 mod keeper;
 mod leftover;
+mod look;
 mod private;
 mod server;
 mod setup;
@@ -21,6 +22,7 @@ use std::{
 };
 
 pub use find::{Tools, find};
+pub use look::{Place, account, free_space, look};
 pub use private::write_private;
 use rustix::process::Signal;
 pub use system::{Manager, POSTGRESQL, Package};
@@ -37,8 +39,13 @@ pub const DATABASES: [&str; 3] = ["directory", "shard_1", "shard_2"];
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No usable PostgreSQL on this machine.
-    #[error("{0}")]
-    NotFound(String),
+    #[error("{what}. {advice}")]
+    NotFound {
+        /// What is missing.
+        what: String,
+        /// What to type.
+        advice: String,
+    },
     /// Another program holds this folder.
     #[error("another program is using {0}; stop it, or choose another folder")]
     InUse(PathBuf),

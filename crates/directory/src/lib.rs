@@ -4,6 +4,7 @@
 //! something write their idempotency key in that transaction, so a repeated call finds what it made.
 
 mod auth;
+mod inspect;
 mod key;
 mod migrate;
 mod placement;
@@ -14,6 +15,7 @@ use sqlx::PgPool;
 use store::Patience;
 
 pub use auth::{Holder, KeyHolder};
+pub use inspect::{Inspection, inspect};
 pub use key::{Key, NewKey};
 pub use migrate::{NewOperatorKey, Owner};
 pub use placement::{NewSeries, Placement};

@@ -28,7 +28,7 @@ impl Ledger {
 }
 
 /// How far `theirs` lies outside the span from `asked` to `answered`.
-fn distance(asked: Timestamp, answered: Timestamp, theirs: Timestamp) -> SignedDuration {
+pub(crate) fn distance(asked: Timestamp, answered: Timestamp, theirs: Timestamp) -> SignedDuration {
     let early = asked.duration_since(theirs);
     let late = theirs.duration_since(answered);
     early.max(late).max(SignedDuration::ZERO)

@@ -9,6 +9,7 @@ mod claim;
 mod clocks;
 mod counter;
 mod explain;
+mod inspect;
 mod issue;
 mod migrate;
 mod number;
@@ -24,6 +25,7 @@ use store::{Error, Patience};
 
 pub use audit::{Audit, Gap, PeriodAudit, Run};
 pub use explain::{Entry, Explained, Unused};
+pub use inspect::{Inspection, inspect};
 pub use issue::{Answer, Member, Order};
 pub use migrate::migrate;
 pub use number::Number;

@@ -6,27 +6,15 @@ use clap::Args;
 
 use crate::Failure;
 
-/// A shard's name and address.
-#[derive(Clone)]
-pub(crate) struct ShardAddress {
-    pub(crate) name: String,
-    pub(crate) url: String,
-}
-
-/// Reads `NAME=URL`.
-pub(crate) fn shard(text: &str) -> Result<ShardAddress, String> {
-    match text.split_once('=') {
-        Some((name, url)) if !name.is_empty() && url.starts_with("postgres") => {
-            Ok(ShardAddress { name: name.to_owned(), url: url.to_owned() })
-        }
+/// Shards' addresses by name, from words like `NAME=URL`. Not a parser of flags: its complaints would repeat the
+/// word, and with it the password.
+pub(crate) fn by_name(words: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let pair = |word: &String| match word.split_once('=') {
+        Some((name, url)) if !name.is_empty() && url.starts_with("postgres") => Ok((name.to_owned(), url.to_owned())),
         _ => Err("a shard is written NAME=URL, as in shard_1=postgres://…".to_owned()),
-    }
-}
-
-/// By name; a name that comes twice is an error.
-pub(crate) fn by_name(shards: &[ShardAddress]) -> Result<BTreeMap<String, String>, Failure> {
-    let map: BTreeMap<_, _> = shards.iter().map(|shard| (shard.name.clone(), shard.url.clone())).collect();
-    if map.len() == shards.len() { Ok(map) } else { Err("two shards have the same name; each needs its own".into()) }
+    };
+    let map = words.iter().map(pair).collect::<Result<BTreeMap<_, _>, _>>()?;
+    if map.len() == words.len() { Ok(map) } else { Err("two shards have the same name; each needs its own".into()) }
 }
 
 /// Where a client command finds its gateway.

@@ -2,7 +2,7 @@
 //! tenant, and its first numbers through the program's own HTTP API.
 
 mod demo;
-mod folder;
+pub(crate) mod folder;
 mod kept;
 
 use std::{

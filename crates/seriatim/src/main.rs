@@ -3,6 +3,7 @@
 mod address;
 mod audit;
 mod dev;
+mod doctor;
 mod issue;
 mod migrate;
 mod serve;
@@ -25,6 +26,8 @@ struct Seriatim {
 enum Verb {
     /// Run everything on this machine with databases of its own, and issue the first numbers
     Dev(dev::Dev),
+    /// Say what was found on this machine, and what to do
+    Doctor(doctor::Doctor),
     /// Serve HTTP on databases that are there
     Serve(serve::Serve),
     /// Bring the schemas up to this version and make the shards known
@@ -44,6 +47,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 async fn main() -> ExitCode {
     let done = match Seriatim::parse().verb {
         Verb::Dev(dev) => dev.run().await,
+        Verb::Doctor(doctor) => return doctor.run().await,
         Verb::Serve(serve) => serve.run().await,
         Verb::Migrate(migrate) => migrate.run().await,
         Verb::OperatorKey(key) => key.run().await,

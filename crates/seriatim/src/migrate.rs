@@ -11,10 +11,7 @@ use domain::{
 };
 use gateway::{Entropy, SystemClock, SystemEntropy};
 
-use crate::{
-    Failure,
-    address::{self, ShardAddress},
-};
+use crate::{Failure, address};
 
 /// Bring the schemas up to this version and make the shards known.
 #[derive(Args)]
@@ -23,9 +20,15 @@ pub(crate) struct Migrate {
     #[arg(long, env = "SERIATIM_DIRECTORY_OWNER_URL", hide_env_values = true)]
     directory_owner_url: String,
     /// A shard's name and address, as seriatim_owner; once for each
-    #[arg(long = "shard-owner", value_name = "NAME=URL", env = "SERIATIM_SHARD_OWNER_URLS", value_delimiter = ',',
-          value_parser = address::shard, hide_env_values = true, required = true)]
-    shard_owners: Vec<ShardAddress>,
+    #[arg(
+        long = "shard-owner",
+        value_name = "NAME=URL",
+        env = "SERIATIM_SHARD_OWNER_URLS",
+        value_delimiter = ',',
+        hide_env_values = true,
+        required = true
+    )]
+    shard_owners: Vec<String>,
 }
 
 impl Migrate {

@@ -8,8 +8,7 @@ use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
 
 use crate::{
-    Failure,
-    address::{self, ShardAddress},
+    Failure, address,
     shutdown::Asked,
     telemetry::{self, LogFormat},
 };
@@ -24,9 +23,15 @@ pub(crate) struct Serve {
     #[arg(long, env = "SERIATIM_DIRECTORY_URL", hide_env_values = true)]
     directory_url: String,
     /// A shard's name and address, as seriatim_app; once for each
-    #[arg(long = "shard", value_name = "NAME=URL", env = "SERIATIM_SHARD_URLS", value_delimiter = ',',
-          value_parser = address::shard, hide_env_values = true, required = true)]
-    shards: Vec<ShardAddress>,
+    #[arg(
+        long = "shard",
+        value_name = "NAME=URL",
+        env = "SERIATIM_SHARD_URLS",
+        value_delimiter = ',',
+        hide_env_values = true,
+        required = true
+    )]
+    shards: Vec<String>,
     /// The most connections to each database
     #[arg(long, env = "SERIATIM_CONNECTIONS", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=500))]
     connections: u32,

@@ -10,7 +10,7 @@ use crate::Failure;
 /// The folder of an ordinary user's data (XDG base directories), or of the machine's for root, whose home the
 /// server's account could not enter.
 pub(crate) fn usual() -> Result<PathBuf, Failure> {
-    let home = env::var_os("HOME").map(PathBuf::from);
+    let home = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     if home.as_deref() == Some(Path::new("/root")) {
         return Ok("/var/lib/seriatim/dev".into());
     }
