@@ -95,3 +95,25 @@ fn an_audit_over_all_periods_and_of_one() {
         assert!(one.body.get("periods").is_none());
     });
 }
+
+#[test]
+fn a_period_that_can_not_be_has_no_clean_bill() {
+    prove(async |app| {
+        for (series, reset, good, bad) in [
+            ("never", "never", "all", ["ALL", "2026"]),
+            ("yearly", "yearly", "2031", ["2026-13", "all"]),
+            ("monthly", "monthly", "2026-12", ["2026-13", "2026"]),
+        ] {
+            app.first
+                .create_series(series, &format!("{series}-{{yyyy}}{{mm}}-{{seq:3}}"), json!({"reset": reset, "max_length": 30}))
+                .await
+                .expect(201);
+            let audit = app.first.get(&format!("/v1/series/{series}/audit?period={good}")).await.expect(200);
+            assert_eq!(audit.body["complete"], true);
+            for bad in bad {
+                let refused = app.first.get(&format!("/v1/series/{series}/audit?period={bad}")).await.problem(422, "invalid");
+                assert_eq!(refused.body["errors"][0]["pointer"], "/period", "{}", refused.text);
+            }
+        }
+    });
+}

@@ -93,7 +93,13 @@ fn keys_and_paths_that_are_not_right() {
         assert!(wrong.headers.contains_key("allow"));
         app.first.get("/v1/series/invoices/audit?period=").await.problem(422, "invalid");
         app.first.get("/v1/series/invoices/audit?period=%00").await.problem(422, "invalid");
-        assert_eq!(app.first.get("/v1/series/invoices/audit?period=1066").await.expect(200).body["states"], json!({}));
+        app.first.get("/v1/series/invoices/audit?period=1066").await.problem(422, "invalid");
+        let limit = app.first.get("/v1/series?limit=a").await.problem(422, "invalid");
+        assert_eq!(limit.body["errors"][0]["pointer"], "/limit", "{}", limit.text);
+        for key in ["\"half", "two words", ""] {
+            let refused = app.first.issue("invoices", key, json!({})).await.problem(400, "idempotency-key-invalid");
+            assert!(refused.body["detail"].as_str().unwrap().starts_with("the Idempotency-Key "), "{}", refused.text);
+        }
         assert_eq!(app.first.issue("invoices", "k", json!({})).await.expect(201).value(), 1);
     });
 }

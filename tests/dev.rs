@@ -206,7 +206,7 @@ fn a_second_start_finds_its_data_and_everything_stops_on_sigterm() {
         for pid in pids {
             assert!(!PathBuf::from(format!("/proc/{pid}")).exists(), "{pid} still runs");
         }
-        fs::remove_file(&ready_file).unwrap();
+        assert!(!ready_file.exists(), "what is not ready any more does not say so");
         fs::remove_dir_all(&data).unwrap();
     });
 }
@@ -300,7 +300,8 @@ fn a_server_that_ends_again_and_again_ends_the_program() {
         let mut dev = Serving::start("again").await;
         let mut killed = 0;
         soon("it gives up", async || {
-            let server = dev.pid("postgres");
+            // Its ready file goes with it.
+            let server = if dev.ready_file.exists() { dev.pid("postgres") } else { killed };
             if server != killed && runs(server) {
                 kill(&[server]).await;
                 killed = server;
@@ -400,5 +401,32 @@ fn a_folder_with_other_files_is_left_alone() {
         assert_eq!(fs::metadata(&data).unwrap().permissions(), before);
         assert_eq!(fs::read_dir(&data).unwrap().count(), 1);
         fs::remove_dir_all(&data).unwrap();
+    });
+}
+
+/// Killed while its folder is being filled, before there is a server: nothing is kept all the same.
+#[test]
+fn an_ephemeral_one_killed_during_set_up_keeps_nothing() {
+    block_on(async {
+        let temporary = folder("sitter");
+        fs::create_dir(&temporary).unwrap();
+        fs::set_permissions(&temporary, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let mut command = Command::new(program());
+        command.args(["dev", "--ephemeral", "--once"]).env("TMPDIR", &temporary).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut running = command.kill_on_drop(true).spawn().unwrap();
+        let inside = || fs::read_dir(&temporary).unwrap().flatten().next();
+        let filled = || inside().is_some_and(|made| fs::read_dir(made.path()).is_ok_and(|files| files.count() > 1));
+        while !filled() {
+            assert!(running.try_wait().unwrap().is_none(), "it ended");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        running.kill().await.unwrap();
+        let mut waited = 0;
+        while inside().is_some() {
+            waited += 1;
+            assert!(waited < 200, "the folder is still there");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        fs::remove_dir(&temporary).unwrap();
     });
 }

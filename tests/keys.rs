@@ -38,16 +38,20 @@ fn a_key_gives_no_more_than_it_has() {
 }
 
 #[test]
-fn a_revoked_key_is_soon_refused() {
+fn a_revoked_key_is_refused_here_at_once_and_elsewhere_soon() {
     prove(async |app| {
         let made = app.first.post("/v1/keys", "k", json!({"name": "lost", "scopes": ["series:read"]})).await.expect(201);
         let lost = app.first.with_key(made.body["secret"].as_str().unwrap());
-        lost.get("/v1/series").await.expect(200);
+        let elsewhere = app.gateway_process().await;
+        for base in [&app.base, &elsewhere.base] {
+            lost.at(base).get("/v1/series").await.expect(200);
+        }
         let path = format!("/v1/keys/{}", made.body["id"].as_str().unwrap());
         app.first.call(Method::DELETE, &path, None, None).await.expect(204);
+        lost.get("/v1/series").await.problem(401, "unauthenticated");
         let revoked = Instant::now();
-        while lost.get("/v1/series").await.status != 401 {
-            assert!(revoked.elapsed() < Duration::from_secs(10), "it still works");
+        while lost.at(&elsewhere.base).get("/v1/series").await.status != 401 {
+            assert!(revoked.elapsed() < Duration::from_secs(10), "it still works at another gateway");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         app.first.call(Method::DELETE, &path, None, None).await.expect(204);

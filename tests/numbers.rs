@@ -274,3 +274,25 @@ fn a_series_may_begin_anywhere_under_the_same_guards() {
         assert_eq!(audit.body["runs"][0]["why"], "takeover");
     });
 }
+
+/// A year of two digits can't say its century, so a slip like 1926 would take this year's texts for good.
+#[test]
+fn a_date_that_the_pattern_can_not_tell_apart_is_refused() {
+    prove(async |app| {
+        app.first.create_series("short", "Y{yy}-{seq:3}", json!({})).await.expect(201);
+        for year in ["1926", "2126"] {
+            let body = json!({"document_date": format!("{year}-05-05")});
+            let refused = app.first.issue("short", &format!("k{year}"), body).await.problem(422, "invalid");
+            assert_eq!(refused.body["errors"][0]["pointer"], "/document_date", "{}", refused.text);
+            assert!(refused.body["detail"].as_str().unwrap().contains("{yyyy}"), "{}", refused.text);
+            let body = json!({"document_date": format!("{year}-05-05"), "count": 1});
+            let path = "/v1/series/short/preview";
+            app.first.call(reqwest::Method::POST, path, None, Some(&body)).await.problem(422, "invalid");
+        }
+        let items = json!({"items": [{"document_date": "2026-05-05"}, {"document_date": "1926-05-05"}]});
+        let refused = app.first.issue("short", "items", items).await.problem(422, "invalid");
+        assert_eq!(refused.body["errors"][0]["pointer"], "/items/1/document_date", "{}", refused.text);
+        let issued = app.first.issue("short", "k", json!({"document_date": "2026-05-05"})).await.expect(201);
+        assert_eq!(issued.body["number"], "Y26-001");
+    });
+}

@@ -38,6 +38,9 @@ async fn issue(app: &App) -> Vec<Value> {
     ];
     let done = run_program(&args, &[("SERIATIM_URL", &app.base), ("SERIATIM_API_KEY", &app.first.key)]).await;
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    if file.starts_with(std::env::temp_dir()) {
+        fs::remove_file(&file).unwrap();
+    }
     String::from_utf8(done.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

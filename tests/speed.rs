@@ -29,3 +29,39 @@ fn twenty_thousand_numbers_into_a_fresh_shard_do_not_slow_down() {
         assert!(ratio < 2.5, "{ratio:.2} times as long at the end: {times:?}");
     });
 }
+
+/// The audit's time grows with the numbers, not with their square: four times the numbers, each taken by a claim of
+/// its own, must not take sixteen times as long.
+#[test]
+fn an_audit_grows_as_the_numbers_do() {
+    prove_with(Setup::default(), async |app| {
+        app.first.create_series("invoices", "A{seq:9}", json!({"reset": "never"})).await.expect(201);
+        let _ = app.first.issue("invoices", "k", json!({"document_date": "2026-01-01"})).await.expect(201);
+        let mut db = app.superuser(&app.shard_of("invoices").await).await;
+        let mut fastest = Vec::new();
+        for (from, to) in [(2, 5_000), (5_001, 20_000)] {
+            let fill = format!(
+                "insert into number (tenant_id, series, part, period, value, prev, number, state, document_date, config_version,
+                                     at, principal, operation_id)
+                   select tenant_id, series, 0, 'all', v, v - 1, 'A' || to_char(v, 'FM000000000'), 'issued', '2026-01-01', version,
+                          now(), 'test', 'op' from series, generate_series({from}, {to}) v;
+                 insert into claim (tenant_id, series, key, fingerprint, operation, part, period, first, count, at)
+                   select tenant_id, series, 'k' || v, decode(repeat('ab', 32), 'hex'), 'issue', 0, 'all', v, 1, now()
+                     from series, generate_series({from}, {to}) v;
+                 update counter set last = {to}"
+            );
+            sqlx::raw_sql(sqlx::AssertSqlSafe(fill)).execute(&mut db).await.unwrap();
+            let mut times = Vec::new();
+            for _ in 0..5 {
+                let begun = Instant::now();
+                let audit = app.first.get("/v1/series/invoices/audit").await.expect(200);
+                times.push(begun.elapsed());
+                assert_eq!((&audit.body["last"], &audit.body["complete"]), (&json!(to), &json!(true)));
+            }
+            fastest.push(*times.iter().min().unwrap());
+        }
+        let ratio = fastest[1].as_secs_f64() / fastest[0].as_secs_f64();
+        eprintln!("four times the numbers took {ratio:.2} times as long: {fastest:?}");
+        assert!(ratio < 9.0, "{ratio:.2} times as long: {fastest:?}");
+    });
+}

@@ -24,13 +24,23 @@ while ours "$1" "$2" && [ "$tries" -lt 300 ]; do
   tries=$((tries + 1))
   sleep 0.1
 done
-if [ "$3" = remove ]; then rm -rf "$4"; fi
+tries=0
+while [ "$3" = remove ] && [ -e "$4" ] && [ "$tries" -lt 50 ]; do
+  if [ "$tries" -gt 0 ]; then sleep 0.2; fi
+  rm -rf "$4" 2>/dev/null
+  tries=$((tries + 1))
+done
 "#;
 
 #[derive(Debug)]
 pub(crate) struct Keeper(Child);
 
 impl Keeper {
+    /// Before there is a server: a temporary folder goes away also if we die while it is filled.
+    pub(crate) fn sit(folder: &Path) -> Result<Self, Error> {
+        Self::watch(0, folder, true)
+    }
+
     pub(crate) fn watch(server: u32, folder: &Path, remove: bool) -> Result<Self, Error> {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", SCRIPT, "seriatim-keeper", &server.to_string()]).arg(folder.join("postgres"));

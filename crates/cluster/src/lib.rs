@@ -29,6 +29,7 @@ pub use system::{Manager, POSTGRESQL, Package};
 
 use crate::{
     account::Account,
+    keeper::Keeper,
     server::{Launch, Running},
 };
 
@@ -181,12 +182,16 @@ impl Cluster {
         account.check_reach(&folder)?;
         account.make_private(&folder)?;
         let lock = hold(&folder)?;
+        let sitter = if options.folder.is_none() { Some(Keeper::sit(&folder)?) } else { None };
         let passwords = setup::ready(&tools, &account, &folder, options.durable, progress)?;
         // What an earlier run said is history; what this one says stays, also when the server is revived.
         let _ = fs::remove_file(folder.join(server::LOG));
         progress("starting PostgreSQL");
         let launch = Launch { tools: &tools, account: &account, folder: &folder, options, port: None };
         let server = launch.start()?;
+        if let Some(sitter) = sitter {
+            sitter.dismiss();
+        }
         Ok(Self { tools, account, folder, options: options.clone(), passwords, server, _lock: lock })
     }
 

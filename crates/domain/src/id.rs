@@ -105,8 +105,9 @@ impl IdempotencyKey {
     /// Takes the header as it came, quoted (a structured-field string, RFC 8941 §3.3.3) or bare: `"a"`
     /// and `a` are the same key.
     pub fn from_header(raw: &str) -> Result<Self, NameError> {
-        let bare = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(raw);
-        Self::parse(bare)
+        let quoted = raw.strip_prefix('"');
+        let bare = quoted.map_or(Some(raw), |rest| rest.strip_suffix('"'));
+        Self::parse(bare.ok_or_else(|| NameError("begins with a quotation mark and does not end with one".to_owned()))?)
     }
 }
 

@@ -215,6 +215,11 @@ impl Pattern {
         }
     }
 
+    /// Whether the year stands in the text with two digits and nowhere with four.
+    pub fn has_short_year_alone(&self) -> bool {
+        self.tokens.contains(&Token::Year2) && !self.tokens.contains(&Token::Year4)
+    }
+
     /// The pattern as it was written.
     pub fn source(&self) -> &str {
         &self.source
@@ -261,6 +266,8 @@ impl Parts {
         // A two-digit year is read in this century: what it stood for is not in the text.
         let year = match (self.year, self.short_year) {
             (Some(year), Some(short)) if year % 100 != short => return None,
+            // No document is of the year 0.
+            (Some(0), _) => return None,
             (year, short) => year.or(short.map(|short| 2000 + short)),
         };
         let quarter_of = |month: i64| (month - 1) / 3 + 1;

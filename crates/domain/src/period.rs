@@ -38,6 +38,24 @@ impl Reset {
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reset| reset.word() == word)
     }
+
+    /// Whether a period of this name can be: one that some date belongs to.
+    pub fn makes(self, period: &Period) -> bool {
+        let name = period.as_str();
+        let day = match self {
+            Self::Never => return name == "all",
+            Self::Yearly => format!("{name}-01-01"),
+            Self::Quarterly => match name.split_once("-Q") {
+                Some((year, quarter @ ("1" | "2" | "3" | "4"))) => {
+                    format!("{year}-{:02}-01", quarter.parse::<u8>().unwrap_or(0) * 3)
+                }
+                _ => return false,
+            },
+            Self::Monthly => format!("{name}-01"),
+            Self::Daily => name.to_owned(),
+        };
+        parse_date(&day).is_ok()
+    }
 }
 
 /// The name of a period, the last part of a counter's key.
@@ -99,6 +117,18 @@ mod tests {
         let names: Vec<_> = Reset::ALL.iter().map(|r| Period::of(*r, day).to_string()).collect();
         assert_eq!(names, ["all", "2026", "2026-Q1", "2026-01", "2026-01-31"]);
         assert_eq!(Period::of(Reset::Quarterly, date(2026, 12, 1)).as_str(), "2026-Q4");
+    }
+
+    #[test]
+    fn a_period_is_one_that_a_date_belongs_to() {
+        let made = |reset: Reset, names: &[&str]| names.iter().all(|name| reset.makes(&Period::named(*name)));
+        let none = |reset: Reset, names: &[&str]| !names.iter().any(|name| reset.makes(&Period::named(*name)));
+        for reset in Reset::ALL {
+            assert!(reset.makes(&Period::of(reset, date(2024, 2, 29))), "{reset:?}");
+        }
+        assert!(made(Reset::Quarterly, &["2026-Q1", "2026-Q4"]) && none(Reset::Quarterly, &["2026-Q5", "2026-Q0", "2026", "Q1"]));
+        assert!(none(Reset::Never, &["ALL", "2026", ""]) && none(Reset::Yearly, &["all", "26", "0000", "2026-01", "20261"]));
+        assert!(none(Reset::Monthly, &["2026-13", "2026-1", "2026"]) && none(Reset::Daily, &["2026-02-29", "2026-01"]));
     }
 
     #[test]

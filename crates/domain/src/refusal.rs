@@ -15,7 +15,7 @@ pub enum Refusal {
     #[error("there is no {0}")]
     NotFound(String),
     /// A series of this name is there already.
-    #[error("the series {0} exists already; choose another name, or change it with PATCH")]
+    #[error("the series {0} exists already, made otherwise; choose another name")]
     SeriesExists(SeriesName),
     /// The texts of two series of one issuer could collide.
     #[error("the texts could be those of series {series}, for example {example}; choose another pattern or another issuer")]
@@ -35,7 +35,9 @@ pub enum Refusal {
     #[error("the period {0} is closed and takes no more numbers; date the document in an open period")]
     PeriodClosed(Period),
     /// The next text would not fit width or length.
-    #[error("the next value, {next}, no longer fits the pattern of this series; widen it or continue in another series")]
+    #[error(
+        "the next value, {next}, no longer fits this series: its width, its max_length or the largest value there is; continue in another series"
+    )]
     SeriesExhausted {
         /// The value that does not fit.
         next: i64,
@@ -67,7 +69,9 @@ pub enum Refusal {
         number: String,
     },
     /// The text stands on a document already.
-    #[error("number {0} exists already in this series; raise the counter or change the pattern")]
+    #[error(
+        "number {0} exists already in this series, under another period or value; ask the audit, and continue in another series"
+    )]
     NumberExists(String),
     /// The key was used for something else.
     #[error("this Idempotency-Key was used for another request; use a new key for a new request")]
@@ -79,7 +83,8 @@ pub enum Refusal {
 
 fn fields(errors: &[FieldError]) -> String {
     match errors {
-        [only] => format!("{}: {}", if only.pointer.is_empty() { "the body" } else { &only.pointer }, only.detail),
+        [only] if only.pointer.is_empty() => only.detail.clone(),
+        [only] => format!("{}: {}", only.pointer, only.detail),
         many => format!("{} fields are not right; see errors", many.len()),
     }
 }

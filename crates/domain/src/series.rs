@@ -199,6 +199,26 @@ impl Settings {
         let text = self.pattern.render(value, date, self.overflow)?;
         i32::try_from(text.len()).is_ok_and(|length| length <= self.max_length).then_some(text)
     }
+
+    /// Whether a value can have a text at all.
+    pub fn fits(&self, value: i64) -> bool {
+        let length = self.pattern.length(value, self.overflow).filter(|_| value <= MAX_VALUE);
+        length.is_some_and(|length| i32::try_from(length).is_ok_and(|length| length <= self.max_length))
+    }
+
+    /// Whether a document of this date can have a number here; otherwise what would be right. A year of two digits
+    /// can't say its century: a date of another one, most often a slip, would take the texts of this one's.
+    pub fn check_date(&self, date: Date) -> Result<(), String> {
+        if self.pattern.has_short_year_alone() && !(2000..=2099).contains(&date.year()) {
+            return Err(format!(
+                "the pattern {} writes the year with two digits, for 2000 to 2099, so it can't tell {} from another century; \
+                 correct the date, or use a pattern with {{yyyy}}",
+                self.pattern,
+                date.year()
+            ));
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use domain::{
 };
 use store::{Error, Stop};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use crate::{app::Gateway, operation::Call, problem::Failed};
 
@@ -89,6 +90,13 @@ pub(crate) struct Known {
     vouched: Instant,
     /// When it was last asked, with or without an answer.
     asked: Instant,
+}
+
+impl Gateway {
+    /// Forgets what is remembered of a key.
+    pub(crate) fn forget_key(&self, id: Uuid) {
+        self.keys.retain(|_, known| known.holder.key != id);
+    }
 }
 
 impl Known {

@@ -1,19 +1,25 @@
 //! Paths and bodies: read whole, strictly, with a limit.
 
+use std::time::Duration;
+
 use api::{Body, Object, Slug};
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
     http::{header, request::Parts},
 };
 use domain::series::FieldError;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-
+use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 
 use crate::{json, problem::Failed};
 
 /// The largest body, in bytes: a thousand items with some metadata each.
 const LIMIT: usize = 2 * 1024 * 1024;
+
+/// How much of a body that is too large is listened to, in bytes.
+const PATIENT: usize = 16 * 1024 * 1024;
+/// How long a body may take to arrive.
+const ARRIVAL: Duration = Duration::from_secs(8);
 
 /// The parts of the path that a route names. One that is not text names nothing.
 pub(crate) struct Path<T>(pub(crate) T);
@@ -42,22 +48,43 @@ impl<T: Body, S: Send + Sync> FromRequest<S> for Json<T> {
         if request.headers().contains_key(header::CONTENT_ENCODING) {
             return Err(Failed::new(Slug::MediaType, "send the body as it is, without Content-Encoding"));
         }
-        let too_large = || Failed::new(Slug::TooLarge, format!("a body has at most {LIMIT} bytes; send several requests"));
-        // Said beforehand, it is refused beforehand: a client that waits for 100 Continue need not send it.
-        let said = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-        if said.is_some_and(|length| length > LIMIT) {
-            return Err(too_large());
-        }
-        let bytes = match Limited::new(request.into_body(), LIMIT).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),
-            Err(_) => return Err(Failed::new(Slug::MalformedJson, "the body ended before it was complete")),
-        };
+        let bytes = tokio::time::timeout(ARRIVAL, whole(request)).await.unwrap_or_else(|_| {
+            let detail = format!("the body was not complete within {} s; nothing was used", ARRIVAL.as_secs());
+            Err(Failed::new(Slug::MalformedJson, detail))
+        })?;
         let malformed = |error| Failed::new(Slug::MalformedJson, format!("the body is not strict JSON: {error}"));
         let value = json::read(&bytes).map_err(malformed)?;
         let body: Result<Object<T>, _> = serde_path_to_error::deserialize(&value);
         body.map(|body| Self(body.0)).map_err(|error| Failed::fields(vec![misfit(&error)]))
     }
+}
+
+/// The whole body, if it is not larger than allowed.
+async fn whole(request: Request) -> Result<Vec<u8>, Failed> {
+    let too_large = || Failed::new(Slug::TooLarge, format!("a body has at most {LIMIT} bytes; send several requests"));
+    let headers = request.headers();
+    // Said beforehand, it is refused beforehand: a client that waits for 100 Continue need not send it.
+    let said = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    let (beyond, waits) = (said.is_some_and(|length| length > LIMIT), headers.contains_key(header::EXPECT));
+    if beyond && waits {
+        return Err(too_large());
+    }
+    let mut body = request.into_body();
+    let (mut bytes, mut discarded) = (Vec::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Failed::new(Slug::MalformedJson, "the body ended before it was complete"))?;
+        let data = frame.data_ref().map_or(&[][..], |data| data);
+        if !beyond && discarded == 0 && bytes.len() + data.len() <= LIMIT {
+            bytes.extend_from_slice(data);
+            continue;
+        }
+        // Whoever is still sending when the connection closes may never read the answer, so we listen on for a while.
+        discarded += data.len();
+        if discarded > PATIENT {
+            break;
+        }
+    }
+    if beyond || discarded > 0 { Err(too_large()) } else { Ok(bytes) }
 }
 
 /// What does not fit, with the place as a JSON pointer (RFC 6901).

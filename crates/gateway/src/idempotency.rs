@@ -31,7 +31,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Keyed {
             (Some(only), None) => only.to_str().ok().map(IdempotencyKey::from_header),
             (Some(_), Some(_)) => None,
         };
-        let invalid = |said: &str| Failed::new(Slug::IdempotencyKeyInvalid, format!("the Idempotency-Keyed {said}"));
+        let invalid = |said: &str| Failed::new(Slug::IdempotencyKeyInvalid, format!("the Idempotency-Key {said}"));
         let key = key.ok_or_else(|| invalid("must come once, as visible ASCII"))?.map_err(|error| invalid(&error.to_string()))?;
         let uri = &parts.uri;
         Ok(Self { key, path: uri.path().to_owned(), query: uri.query().unwrap_or_default().to_owned() })

@@ -77,13 +77,31 @@ impl<'de> Visitor<'de> for Strict {
     }
 }
 
+/// The largest integer that every JSON reader keeps as it is: 2^53 − 1 (RFC 8259 §6, RFC 8785 §3.2.2.3).
+const EXACT: u64 = (1 << 53) - 1;
+
+/// Whether every number in a value comes back as it was sent.
+#[expect(clippy::cast_precision_loss, reason = "this very number has none")]
+pub(crate) fn is_exact(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(integer), _) => integer.unsigned_abs() <= EXACT,
+            (None, Some(real)) => real.abs() <= EXACT as f64,
+            (None, None) => false,
+        },
+        Value::Array(items) => items.iter().all(is_exact),
+        Value::Object(members) => members.values().all(is_exact),
+        _ => true,
+    }
+}
+
 fn whole<E: Error>(text: String) -> Result<String, E> {
     if text.contains('\0') { Err(E::custom("a text holds the character U+0000")) } else { Ok(text) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::{is_exact, read};
 
     #[test]
     fn a_member_comes_once() {
@@ -92,6 +110,19 @@ mod tests {
             [r#"{"a":1,"a":1}"#, r#"{"m":[{"x":{"y":1,"y":2}}]}"#, r#"{"a":1,"\u0061":2}"#, r#"{"a":"\u0000"}"#, "{} {}", "", "{"]
         {
             assert!(read(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_would_change_is_seen() {
+        let exact = |text: &str| is_exact(&read(text.as_bytes()).unwrap());
+        for good in ["9007199254740991", "-9007199254740991", "0.1", "1e15", "-0.5", r#"{"a":["9007199254740992"]}"#] {
+            assert!(exact(good), "{good}");
+        }
+        for bad in
+            ["9007199254740992", "-9007199254740993", "18446744073709551616", "12345678901234567890123", r#"{"a":[1e300]}"#]
+        {
+            assert!(!exact(bad), "{bad}");
         }
     }
 

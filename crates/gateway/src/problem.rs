@@ -57,7 +57,7 @@ impl Failed {
             Stop::ClocksApart { apart_ms } => {
                 tracing::error!(apart_ms, "the clocks of gateway and shard disagree");
                 let detail = format!(
-                    "this server's clock and that of {what} are {apart_ms} ms apart; nothing was used, repeat the request with the same key"
+                    "this server's clock and that of {what} are {apart_ms} ms apart; nothing was used, repeat the request in a moment"
                 );
                 return Self::new(away, detail);
             }
@@ -69,22 +69,26 @@ impl Failed {
                 tracing::warn!(error = %chain, "gave up after trying again");
                 Self::new(
                     Slug::Busy,
-                    format!("{what} is busy; nothing was used, repeat the request with the same key in a moment"),
+                    format!(
+                        "{what} is busy; nothing was used, repeat the request in a moment (with the same key, if it has one)"
+                    ),
                 )
             }
             Error::Unavailable(_) => {
                 tracing::warn!(error = %chain, "{what} is away");
                 Self::new(
                     away,
-                    format!("{what} can't be reached; nothing was used, repeat the request with the same key in a moment"),
+                    format!(
+                        "{what} did not answer; nothing was used, repeat the request in a moment (with the same key, if it has one)"
+                    ),
                 )
             }
             Error::Unknown(_) => {
-                tracing::warn!(error = %chain, "the outcome of a commit is unknown");
+                tracing::warn!(error = %chain, "the outcome is unknown");
                 Self::new(
                     away,
                     format!(
-                        "{what} was lost while it was committing: it happened or it did not; repeat the request with the same key to find out"
+                        "{what} gave no answer in time: it happened or it did not; repeat the request with the same key to find out"
                     ),
                 )
             }

@@ -48,7 +48,14 @@ pub(crate) fn router(gateway: &Gateway) -> Router {
 fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Failed> {
     match query {
         Ok(Query(query)) => Ok(query),
-        Err(rejection) => Err(Failed::field("", format!("the query can't be read: {}", rejection.body_text()))),
+        Err(rejection) => {
+            let said = rejection.body_text();
+            let said = said.strip_prefix("Failed to deserialize query string: ").unwrap_or(&said);
+            // A member that does not fit comes with its name before it.
+            let (member, what) = said.split_once(": ").unwrap_or(("", said));
+            let pointer = if member.is_empty() { String::new() } else { format!("/{member}") };
+            Err(Failed::field(pointer, format!("in the query: {what}")))
+        }
     }
 }
 

@@ -166,6 +166,11 @@ impl Plan {
                 continue;
             }
             let date = member.document_date.unwrap_or(today);
+            if let Err(detail) = series.settings.check_date(date) {
+                let pointer =
+                    if order.members.len() == 1 { "/document_date".to_owned() } else { format!("/items/{place}/document_date") };
+                return Err(Refusal::Invalid(vec![FieldError::new(pointer, detail)]).into());
+            }
             let period = series.settings.period(date);
             if let Some(other) = plan.period.as_ref().filter(|other| **other != period) {
                 let detail =

@@ -6,6 +6,7 @@ use domain::{
     period::Period,
     principal::Principal,
     refusal::Refusal,
+    series::FieldError,
 };
 use jiff::{Timestamp, civil::Date};
 use store::{Authority, Snapshot, Stop, Tx};
@@ -38,6 +39,8 @@ impl Ledger {
             let series = series::read(&mut tx, principal, name).await?;
             let series = series.ok_or_else(|| Refusal::NotFound(format!("series {name}")))?;
             let date = date.unwrap_or(series.settings.today(at));
+            let off = |detail| Refusal::Invalid(vec![FieldError::new("/document_date", detail)]);
+            series.settings.check_date(date).map_err(off)?;
             let period = series.settings.period(date);
             let counter = counter::look(&mut tx, principal, name, &period).await?;
             tx.end().await?;

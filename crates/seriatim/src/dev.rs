@@ -7,8 +7,9 @@ mod kept;
 
 use std::{
     collections::BTreeMap,
+    fs, io,
     net::{Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -27,15 +28,18 @@ use crate::{
     telemetry::{self, LogFormat},
 };
 
+/// The port that the README names.
+pub(crate) const PORT: u16 = 8080;
+
 /// The shards of `dev`, which are also the names of their databases.
 const SHARDS: [&str; 2] = ["shard_1", "shard_2"];
 
 /// Run everything on this machine with databases of its own, and issue the first numbers.
 #[derive(Args)]
 pub(crate) struct Dev {
-    /// The port on 127.0.0.1
-    #[arg(long, default_value_t = 8080)]
-    port: u16,
+    /// The port on 127.0.0.1; 8080 unless given, and any free one with --once
+    #[arg(long)]
+    port: Option<u16>,
     /// The folder that keeps the databases; a second start finds them
     #[arg(long, value_name = "FOLDER", conflicts_with = "ephemeral")]
     data: Option<PathBuf>,
@@ -58,9 +62,12 @@ impl Dev {
         telemetry::begin(LogFormat::Text, self.log);
         let asked = Asked::listen()?;
         // With --once nobody needs to know the port beforehand, so any free one will do.
-        let port = if self.once { 0 } else { self.port };
+        let port = self.port.unwrap_or(if self.once { 0 } else { PORT });
+        if let Some(file) = &self.ready_file {
+            make_room(file)?;
+        }
         let listener = serve::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await;
-        let listener = listener.map_err(|error| format!("{error}, for example --port {}", self.port.saturating_add(1)))?;
+        let listener = listener.map_err(|error| format!("{error}, for example --port {}", port.saturating_add(1)))?;
         let base_url = format!("http://{}", listener.local_addr()?);
         let folder = match (&self.data, self.ephemeral) {
             (_, true) => None,
@@ -77,6 +84,11 @@ impl Dev {
         let databases = Databases::of(&cluster);
         let kept = Kept::new(cluster);
         let worked = self.work(&databases, &kept, listener, &base_url, asked).await;
+        if let Some(file) = &self.ready_file
+            && !self.once
+        {
+            let _ = fs::remove_file(file);
+        }
         say("stopping PostgreSQL");
         kept.stop().await?;
         worked
@@ -163,6 +175,17 @@ impl Databases {
             owners: shards("seriatim_owner"),
             apps: shards("seriatim_app"),
         }
+    }
+}
+
+/// The ready file says "ready" by being there, so an old one goes; and one that could not be written is said now.
+fn make_room(file: &Path) -> Result<(), Failure> {
+    let probe = file.with_extension("probe");
+    cluster::write_private(&probe, "")?;
+    fs::remove_file(probe)?;
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(format!("removing {}: {error}", file.display()).into()),
+        _ => Ok(()),
     }
 }
 

@@ -8,11 +8,13 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::Args;
 use serde::Serialize;
 
+use crate::dev;
+
 /// Say what was found on this machine, and what to do.
 #[derive(Args)]
 pub(crate) struct Doctor {
     /// The port on 127.0.0.1 that dev would listen on
-    #[arg(long, default_value_t = 8080)]
+    #[arg(long, default_value_t = dev::PORT)]
     port: u16,
     /// The data folder that dev would use
     #[arg(long, value_name = "FOLDER")]

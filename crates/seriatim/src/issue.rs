@@ -51,7 +51,14 @@ impl IssueFile {
         let bar = progress_bar(rows.len());
         let mut done = Tally::default();
         for row in &rows {
-            let answer = issue(&client, &self.series, row).await?;
+            let answer = issue(&client, &self.series, row).await.map_err(|why| {
+                bar.abandon();
+                format!(
+                    "{why}; {} of {} documents have their numbers, and running this again repeats nothing",
+                    done.all(),
+                    rows.len()
+                )
+            })?;
             if self.json {
                 println!("{}", json!({"document_ref": row.reference, "number": answer.body.number, "new": is_new(&answer)}));
             }
@@ -85,9 +92,13 @@ impl Tally {
         self.ends = Some((self.ends.take().map_or_else(|| number.clone(), |(first, _)| first), number.clone()));
     }
 
+    fn all(&self) -> usize {
+        self.new + self.known
+    }
+
     pub(crate) fn sentence(&self, series: &str) -> String {
         let range = self.ends.as_ref().map(|(first, last)| format!(", {first} to {last}")).unwrap_or_default();
-        format!("{series}: {} documents, {} new numbers, {} known already{range}", self.new + self.known, self.new, self.known)
+        format!("{series}: {} documents, {} new numbers, {} known already{range}", self.all(), self.new, self.known)
     }
 }
 
@@ -140,13 +151,7 @@ pub(crate) async fn issue(client: &Client, series: &str, row: &Row) -> Result<An
                 tokio::time::sleep(Duration::from_millis(100 * tries)).await;
             }
             Err(error) => {
-                let told = format!(
-                    "line {} ({}): {}; the rows before it have their numbers, and running this again repeats nothing",
-                    row.line,
-                    row.reference,
-                    tell(&error)
-                );
-                return Err(told.into());
+                return Err(format!("line {} ({}): {}", row.line, row.reference, tell(&error)).into());
             }
         }
     }

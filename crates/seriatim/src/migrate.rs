@@ -64,7 +64,7 @@ pub(crate) struct OperatorKey {
 
 impl OperatorKey {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let key = operator_key(&self.directory_owner_url, &self.name).await?;
+        let key = operator_key(&self.directory_owner_url, &self.name, Mode::Live).await?;
         println!("{}", key.reveal());
         eprintln!("This key is shown once; only its hash is stored.");
         Ok(())
@@ -72,12 +72,12 @@ impl OperatorKey {
 }
 
 /// Makes an operator key in the directory.
-pub(crate) async fn operator_key(directory: &str, name: &str) -> Result<ApiKey, Failure> {
+pub(crate) async fn operator_key(directory: &str, name: &str, mode: Mode) -> Result<ApiKey, Failure> {
     let name = Label::parse(name).map_err(|error| format!("the name {error}"))?;
     let mut bytes = [0; ENTROPY];
     let key = loop {
         SystemEntropy.fill(&mut bytes);
-        if let Some(key) = ApiKey::from_entropy(Mode::Live, &bytes) {
+        if let Some(key) = ApiKey::from_entropy(mode, &bytes) {
             break key;
         }
     };

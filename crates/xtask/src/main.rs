@@ -6,6 +6,7 @@ mod sqlx;
 
 use std::{
     env,
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
@@ -50,7 +51,9 @@ fn dev(rest: &[String]) -> Result<(), String> {
     setup::services()?;
     say("building (some minutes the first time)");
     build()?;
-    run(&target().join("debug/seriatim"), &[&["dev".to_owned()], rest].concat())
+    // In this one's place, so that whoever ends it ends no messenger.
+    let program = target().join("debug/seriatim");
+    Err(format!("{}: {}", program.display(), Command::new(&program).arg("dev").args(rest).exec()))
 }
 
 fn ci() -> Result<(), String> {

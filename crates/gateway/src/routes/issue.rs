@@ -20,6 +20,7 @@ use crate::{
     app::Gateway,
     body::{Json, Path},
     idempotency::Keyed,
+    json,
     operation::Call,
     problem::Failed,
 };
@@ -137,6 +138,9 @@ fn member(item: &Item, at: &str, errors: &mut Vec<FieldError>) -> Member {
     let metadata = item.metadata.clone().map(Value::Object);
     if metadata.as_ref().is_some_and(|metadata| metadata.to_string().len() > METADATA) {
         fail("metadata", format!("must be at most {METADATA} bytes of JSON"));
+    }
+    if metadata.as_ref().is_some_and(|metadata| !json::is_exact(metadata)) {
+        fail("metadata", "holds a number beyond 2^53 - 1, which would not come back as it is; send it as a text".to_owned());
     }
     Member { document_ref, document_date, metadata }
 }

@@ -92,6 +92,8 @@ pub(crate) async fn revoke(
     let missing = || Failed::not_found("such key");
     let id = Uuid::parse_str(&id).map_err(|_| missing())?;
     let there = gateway.directory.revoke_key(&principal, id, call.at).await.map_err(Failed::directory)?;
+    // Here at once; elsewhere when the directory is asked again.
+    gateway.forget_key(id);
     there.then_some(StatusCode::NO_CONTENT).ok_or_else(missing)
 }
 
@@ -115,7 +117,10 @@ fn check(body: &CreateKey, at: Timestamp) -> Result<NewKey, Failed> {
     let expires_at = body.expires_at.as_ref().and_then(|text| match text.parse::<Timestamp>() {
         Ok(end) if end > at => Some(end),
         _ => {
-            errors.push(FieldError::new("/expires_at", "must be an instant in the future, as RFC 3339"));
+            errors.push(FieldError::new(
+                "/expires_at",
+                "must be an instant in the future and before 9999-12-30, as RFC 3339; leave it out for a key without an end",
+            ));
             None
         }
     });

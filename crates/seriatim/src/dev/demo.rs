@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use api::{CreateSeries, CreateTenant, client::Client};
+use domain::secret::Mode;
 use gateway::{Entropy, SystemEntropy};
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +65,7 @@ async fn keys(folder: &Path, directory_owner: &str, base_url: &str) -> Result<Ke
     if let Ok(text) = fs::read_to_string(&file) {
         return Ok(serde_json::from_str(&text).map_err(|e| format!("{} is damaged: {e}", file.display()))?);
     }
-    let operator_key = migrate::operator_key(directory_owner, "dev").await?.reveal().to_owned();
+    let operator_key = migrate::operator_key(directory_owner, "dev", Mode::Test).await?.reveal().to_owned();
     let operator = Client::new(base_url, &operator_key)?;
     // A new key each time: after a crash before the file was written, the first tenant's key is lost for good.
     let mut bytes = [0; 8];
