@@ -52,7 +52,7 @@ fn planted_faults_are_found_by_audit_and_proof() {
                 "update claim set count = 6 where key = 'k'",
                 "update claim set count = 5 where key = 'k'",
                 "two claims took value 6".to_owned(),
-                "taken by no claim, or by two",
+                "two claims took one value",
             ),
         ] {
             db.execute(sqlx::raw_sql(plant)).await.unwrap();

@@ -79,12 +79,21 @@ const IMPOSSIBLE: &[(&str, &str)] = &[
           where not exists (select from number n where (n.tenant_id, n.series) = (c.tenant_id, c.series)
             and n.period = a ->> 0 and n.part = (a ->> 1)::smallint and n.value = (a ->> 2)::bigint)",
     ),
+    // With the two before: every number has exactly one claim. Joined number by number this takes minutes on tables
+    // that were never analysed.
     (
-        "a number was taken by no claim, or by two",
-        "select format('%s %s %s: %s claims', n.series, n.period, n.value, count(c.key)) from number n
-           left join claim c on (c.tenant_id, c.series, c.part, c.period) = (n.tenant_id, n.series, n.part, n.period)
-             and n.value between c.first and c.first + c.count - 1
-          where n.state <> 'missing' group by n.tenant_id, n.series, n.part, n.period, n.value having count(c.key) <> 1",
+        "two claims took one value",
+        "select format('%s %s %s', series, period, first) from (
+           select series, period, first,
+                  lag(first + count) over (partition by tenant_id, series, part, period order by first) as free
+             from claim where count > 0) c where free > first",
+    ),
+    (
+        "numbers and what claims took are not as many",
+        "select format('%s %s: %s numbers, %s taken', series, period, n.there, c.taken) from
+           (select tenant_id, series, part, period, count(*) as there from number where state <> 'missing' group by 1, 2, 3, 4) n
+           full join (select tenant_id, series, part, period, sum(count) as taken from claim where count > 0 group by 1, 2, 3, 4) c
+           using (tenant_id, series, part, period) where n.there is distinct from c.taken",
     ),
     (
         "a connection was left inside a transaction",

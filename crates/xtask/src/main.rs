@@ -76,7 +76,14 @@ fn test(rest: &[String]) -> Result<(), String> {
     say("building (some minutes the first time)");
     build()?;
     say("testing");
-    run(Path::new(&cargo_program()), &[&["test".to_owned(), "--workspace".to_owned(), "--locked".to_owned()], rest].concat())
+    let mut command = Command::new(cargo_program());
+    command.args(["test", "--workspace", "--locked"]).args(rest);
+    // Most of a test's time is waiting: for a clock, a lock, a process. Two for each core keep the cores busy.
+    if env::var_os("RUST_TEST_THREADS").is_none() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        command.env("RUST_TEST_THREADS", (cores * 2).to_string());
+    }
+    succeed(&mut command)
 }
 
 /// All at once, so that dependencies are built with one set of features, the tests' own.
