@@ -69,7 +69,7 @@ impl Manager {
     /// The command that installs a package and asks nothing, word by word.
     pub fn install(self, package: &Package) -> Vec<&'static str> {
         match self {
-            Self::Apt => vec!["apt-get", "install", "-y", package.apt],
+            Self::Apt => vec!["apt-get", "install", "-y", "--no-install-recommends", package.apt],
             Self::Dnf => vec!["dnf", "install", "-y", package.dnf],
             Self::Apk => vec!["apk", "add", package.apk],
             Self::Pacman => vec!["pacman", "-S", "--noconfirm", package.pacman],
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_line_is_one_to_type() {
-        assert_eq!(Manager::Apt.line(&POSTGRESQL), "sudo apt-get install -y postgresql");
+        assert_eq!(Manager::Apt.line(&POSTGRESQL), "sudo apt-get install -y --no-install-recommends postgresql");
         assert_eq!(Manager::Brew.line(&POSTGRESQL), "brew install postgresql@17");
     }
 }
