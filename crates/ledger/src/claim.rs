@@ -1,21 +1,14 @@
 //! Claims: idempotency keys and what they did, written in the transaction that did it.
 
-use domain::{
-    id::{IdempotencyKey, SeriesName},
-    principal::Principal,
-    refusal::Refusal,
-    state::State,
-};
+use domain::{id::SeriesName, principal::Principal, refusal::Refusal};
 use serde_json::Value;
-use store::{Error, Stop, Tx};
+use store::{Error, Tx};
 
-use crate::{
-    issue::{Answer, Order},
-    number::{self, Places},
-};
+use crate::{Order, number::Places};
 
 /// A claim as stored.
 pub(crate) struct Claim {
+    key: String,
     fingerprint: Vec<u8>,
     operation: String,
     part: i16,
@@ -25,42 +18,42 @@ pub(crate) struct Claim {
     answer: Option<Value>,
 }
 
-/// The claim of a key, if it has one.
-pub(crate) async fn find(
+/// The claims of those of these keys that have one, by key; one index look-up each.
+pub(crate) async fn of_keys(
     tx: &mut Tx,
     principal: &Principal,
     series: &SeriesName,
-    key: &IdempotencyKey,
-) -> Result<Option<Claim>, Error> {
-    Ok(sqlx::query_as!(
+    keys: &[&str],
+) -> Result<Vec<(String, Claim)>, Error> {
+    let claims = sqlx::query_as!(
         Claim,
-        "select fingerprint, operation, part, period, first, count, answer from claim
-          where tenant_id = $1 and series = $2 and key = $3",
+        r#"select c.key as "key!", c.fingerprint as "fingerprint!", c.operation as "operation!", c.part as "part!",
+                  c.period as "period!", c.first, c.count as "count!", c.answer
+             from unnest($3::text[]) asked (key)
+            cross join lateral (select key, fingerprint, operation, part, period, first, count, answer from claim
+              where tenant_id = $1 and series = $2 and claim.key = asked.key offset 0) c"#,
         principal.tenant.0,
         series.as_str(),
-        key.as_str()
+        keys as _
     )
-    .fetch_optional(tx.db())
-    .await?)
+    .fetch_all(tx.db())
+    .await?;
+    Ok(claims.into_iter().map(|claim| (claim.key.clone(), claim)).collect())
 }
 
 impl Claim {
-    /// The first answer once more, rebuilt from columns that never change.
-    pub(crate) async fn replay(self, tx: &mut Tx, principal: &Principal, order: &Order) -> Result<Answer, Stop> {
-        if self.fingerprint != order.fingerprint || self.operation != "issue" {
-            return Err(Refusal::KeyReused.into());
-        }
-        let fresh = self.count > 0;
-        let places = self.places()?;
-        let mut numbers = number::at_places(tx, principal, &order.series, places).await?;
-        for number in &mut numbers {
-            // Whatever became of it since, this is what the first answer said.
-            number.state = State::Issued;
-        }
-        Ok(Answer { numbers, fresh, replayed: true })
+    /// Whether the order means what the key did.
+    pub(crate) fn check(&self, order: &Order) -> Result<(), Refusal> {
+        if self.fingerprint == order.fingerprint && self.operation == "issue" { Ok(()) } else { Err(Refusal::KeyReused) }
     }
 
-    fn places(self) -> Result<Places, Error> {
+    /// Whether it took numbers that were not there before.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.count > 0
+    }
+
+    /// Where the numbers of its answer are.
+    pub(crate) fn places(self) -> Result<Places, Error> {
         match (self.answer, self.first) {
             (Some(answer), _) => serde_json::from_value(answer).map_err(|e| Error::corrupt(format!("a claim's answer: {e}"))),
             (None, Some(first)) => {

@@ -10,69 +10,124 @@ use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
 use store::{Error, Tx};
 
-/// A counter whose row this transaction holds.
+/// Which version of a counter's row: its place in the table (PostgreSQL, "System Columns", `ctid`). A hint and no more:
+/// it finds the row without walking past the versions that a long-open snapshot keeps, and the key is always a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place(pub(crate) String);
+
+/// A counter as one statement saw it, with the run that its next value belongs to.
 #[derive(Debug)]
-pub(crate) struct Locked {
-    pub(crate) last: i64,
-    pub(crate) gate: Gate,
+pub(crate) struct Seen {
+    pub(crate) counter: Counter,
     pub(crate) config_version: i64,
     pub(crate) epoch: i64,
-    /// The shard's clock, read while the row was being locked.
+    /// The first value of the present run.
+    pub(crate) run_first: i64,
+}
+
+/// What one statement, so one snapshot, says about a counter and about the keys and documents of a batch.
+#[derive(Debug)]
+pub(crate) struct Look {
+    /// None where the period has no counter, or it is no longer at its place.
+    pub(crate) seen: Option<Seen>,
+    /// Which of the keys have a claim, from 0.
+    pub(crate) claimed: Vec<usize>,
+    /// Which of the references have a number, from 0.
+    pub(crate) numbered: Vec<usize>,
+    /// The shard's clock.
     pub(crate) shard_time: Timestamp,
 }
 
-/// The run that a counter is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CurrentRun {
-    pub(crate) first: i64,
-    pub(crate) limit: Option<i64>,
+/// Where the counter of a period is; none where the period has not begun.
+pub(crate) async fn find(
+    tx: &mut Tx,
+    principal: &Principal,
+    series: &SeriesName,
+    period: &Period,
+) -> Result<Option<Place>, Error> {
+    let place = sqlx::query_scalar!(
+        r#"select ctid::text as "place!" from counter where tenant_id = $1 and series = $2 and part = 0 and period = $3"#,
+        principal.tenant.0,
+        series.as_str(),
+        period.as_str()
+    );
+    Ok(place.fetch_optional(tx.db()).await?.map(Place))
 }
 
-/// Locks the counter's row, making it first where the period has none.
+/// The same, and nobody else moves it until this transaction ends.
 pub(crate) async fn lock(
     tx: &mut Tx,
     principal: &Principal,
     series: &SeriesName,
     period: &Period,
-    at: Timestamp,
-) -> Result<Locked, Error> {
-    if let Some(locked) = lock_existing(tx, principal, series, period).await? {
-        return Ok(locked);
-    }
-    open(tx, principal, series, period, at).await?;
-    lock_existing(tx, principal, series, period).await?.ok_or(Error::Moved)
+) -> Result<Option<Place>, Error> {
+    let place = sqlx::query_scalar!(
+        r#"select ctid::text as "place!" from counter where tenant_id = $1 and series = $2 and part = 0 and period = $3
+              for no key update"#,
+        principal.tenant.0,
+        series.as_str(),
+        period.as_str()
+    );
+    Ok(place.fetch_optional(tx.db()).await?.map(Place))
 }
 
-async fn lock_existing(
+/// One look at everything. Each key and each reference is one index look-up: on a table that was never analysed the
+/// planner would otherwise walk all claims of the series.
+pub(crate) async fn look_at(
     tx: &mut Tx,
     principal: &Principal,
     series: &SeriesName,
     period: &Period,
-) -> Result<Option<Locked>, Error> {
+    place: Option<&Place>,
+    (keys, references): (&[&str], &[&str]),
+) -> Result<Look, Error> {
     let row = sqlx::query!(
-        r#"select last, gate, config_version, epoch, clock_timestamp() as "now!" from counter
-            where tenant_id = $1 and series = $2 and part = 0 and period = $3 for no key update"#,
+        r#"select c.last as "last?", c.gate as "gate?", c.config_version as "config_version?", c.epoch as "epoch?",
+                  r.first as "first?", r."limit" as "limit?", clock_timestamp() as "now!",
+                  array(select k.place from unnest($5::text[]) with ordinality k (key, place)
+                         cross join lateral (select from claim where tenant_id = $1 and series = $2 and claim.key = k.key offset 0) c)
+                    as "claimed!",
+                  array(select d.place from unnest($6::text[]) with ordinality d (reference, place)
+                         cross join lateral (select from number
+                           where tenant_id = $1 and series = $2 and document_ref = d.reference offset 0) n) as "numbered!"
+             from (select) it
+             left join lateral (select last, gate, config_version, epoch from counter
+               where ctid = $4::text::tid and tenant_id = $1 and series = $2 and part = 0 and period = $3) c on true
+             left join lateral (select first, "limit" from run
+               where tenant_id = $1 and series = $2 and part = 0 and period = $3 and first <= c.last + 1
+               order by first desc limit 1) r on true"#,
         principal.tenant.0,
         series.as_str(),
-        period.as_str()
+        period.as_str(),
+        place.map(|place| place.0.as_str()),
+        keys as _,
+        references as _
     )
-    .fetch_optional(tx.db())
+    .fetch_one(tx.db())
     .await?;
-    row.map(|row| {
-        Ok(Locked {
-            last: row.last,
-            gate: Gate::from_word(&row.gate).ok_or_else(|| Error::corrupt("a counter's gate"))?,
-            config_version: row.config_version,
-            epoch: row.epoch,
-            shard_time: row.now.to_jiff(),
-        })
-    })
-    .transpose()
+    let seen = match (row.last, row.gate, row.config_version, row.epoch) {
+        (Some(last), Some(gate), Some(config_version), Some(epoch)) => {
+            let gate = Gate::from_word(&gate).ok_or_else(|| Error::corrupt("a counter's gate"))?;
+            let run_first = row.first.ok_or_else(|| Error::corrupt(format!("counter {series} {period} has no run")))?;
+            let counter = Counter { period: period.clone(), last, gate, limit: row.limit };
+            Some(Seen { counter, config_version, epoch, run_first })
+        }
+        _ => None,
+    };
+    // PostgreSQL counts from 1.
+    let from_zero = |places: Vec<i64>| places.into_iter().filter_map(|place| usize::try_from(place - 1).ok()).collect();
+    Ok(Look { seen, claimed: from_zero(row.claimed), numbered: from_zero(row.numbered), shard_time: row.now.to_jiff() })
 }
 
 /// A period's first counter. The series' row is held FOR SHARE meanwhile, so that a pause, which updates it,
 /// can't miss the new counter. Whoever comes second finds it there.
-async fn open(tx: &mut Tx, principal: &Principal, series: &SeriesName, period: &Period, at: Timestamp) -> Result<(), Error> {
+pub(crate) async fn open(
+    tx: &mut Tx,
+    principal: &Principal,
+    series: &SeriesName,
+    period: &Period,
+    at: Timestamp,
+) -> Result<(), Error> {
     let held = sqlx::query!(
         "select first, status, version, epoch from series where tenant_id = $1 and series = $2 for share",
         principal.tenant.0,
@@ -112,30 +167,6 @@ async fn open(tx: &mut Tx, principal: &Principal, series: &SeriesName, period: &
     .execute(tx.db())
     .await?;
     Ok(())
-}
-
-/// The run that the value after `last` belongs to. Read after the lock, in a statement of its own: runs are
-/// only added under the counter's lock, and this snapshot is younger than it.
-pub(crate) async fn current_run(
-    tx: &mut Tx,
-    principal: &Principal,
-    series: &SeriesName,
-    period: &Period,
-    last: i64,
-) -> Result<CurrentRun, Error> {
-    let row = sqlx::query!(
-        r#"select first, "limit" from run
-            where tenant_id = $1 and series = $2 and part = 0 and period = $3 and first <= $4
-            order by first desc limit 1"#,
-        principal.tenant.0,
-        series.as_str(),
-        period.as_str(),
-        last + 1
-    )
-    .fetch_optional(tx.db())
-    .await?;
-    row.map(|row| CurrentRun { first: row.first, limit: row.limit })
-        .ok_or_else(|| Error::corrupt(format!("counter {series} {period} has no run")))
 }
 
 /// A counter without locking it, with its run's limit; none where the period has not begun.

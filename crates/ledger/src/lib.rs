@@ -1,27 +1,37 @@
 //! All SQL of a shard: every operation as one transaction.
 //!
 //! One file per operation (`issue`, `preview`, `audit` …), one per table family (`claim`, `counter`,
-//! `number`, `series`). The dangerous one is `issue.rs`; it begins with its statements as a table, and why
-//! in that order.
+//! `number`, `series`). The dangerous ones are `batch.rs`, the transaction that takes numbers, which begins with its
+//! statements as a table and why in that order, and `lane.rs`, which joins what waits for one counter.
 
 mod audit;
+mod batch;
 mod claim;
 mod clocks;
 mod counter;
 mod explain;
 mod inspect;
 mod issue;
+mod lane;
 mod migrate;
 mod number;
+mod plan;
 mod preview;
 mod series;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use domain::clock::Clock;
+use domain::{
+    clock::Clock,
+    id::{SeriesName, TenantId},
+    series::Series,
+};
 use jiff::SignedDuration;
+use quick_cache::sync::Cache;
 use sqlx::PgPool;
 use store::{Error, Patience};
+
+use crate::lane::Lanes;
 
 pub use audit::{Audit, Gap, PeriodAudit, Run};
 pub use explain::{Entry, Explained, Unused};
@@ -39,11 +49,17 @@ pub(crate) const READING: Patience = Patience::seconds(3, 3);
 /// How long the proof over many rows may take.
 pub(crate) const PROVING: Patience = Patience::seconds(9, 9);
 
+/// How many series are remembered.
+const REMEMBERED: usize = 100_000;
+
 /// A handle to every shard; cheap to clone.
 #[derive(Clone)]
 pub struct Ledger {
     shards: Arc<BTreeMap<String, PgPool>>,
     clock: Arc<dyn Clock>,
+    /// Series as they were last read. A counter says whether that still holds.
+    series: Arc<Cache<(TenantId, SeriesName), Arc<Series>>>,
+    lanes: Arc<Lanes>,
     /// How far apart the clocks of this process and of a shard may be; none where a test moves one of them.
     tolerance: Option<SignedDuration>,
 }
@@ -64,7 +80,8 @@ impl Ledger {
         tolerance: Option<SignedDuration>,
     ) -> Result<Self, Error> {
         let pools = shards.iter().map(|(name, url)| Ok((name.clone(), store::pool(url, connections)?)));
-        Ok(Self { shards: Arc::new(pools.collect::<Result<_, Error>>()?), clock, tolerance })
+        let shards = Arc::new(pools.collect::<Result<_, Error>>()?);
+        Ok(Self { shards, clock, series: Arc::new(Cache::new(REMEMBERED)), lanes: Arc::default(), tolerance })
     }
 
     /// The names of the shards that this process can reach by configuration.

@@ -60,7 +60,7 @@ pub(crate) async fn known(
     tx: &mut Tx,
     principal: &Principal,
     series: &SeriesName,
-    references: &[String],
+    references: &[&str],
 ) -> Result<Vec<Number>, Error> {
     if references.is_empty() {
         return Ok(Vec::new());
@@ -74,7 +74,7 @@ pub(crate) async fn known(
               where tenant_id = $1 and series = $2 and document_ref = asked.reference offset 0) n"#,
         principal.tenant.0,
         series.as_str(),
-        references
+        references as _
     )
     .fetch_all(tx.db())
     .await?;

@@ -1,5 +1,7 @@
 //! Series as they stand on their shard.
 
+use std::sync::Arc;
+
 use domain::{
     id::{IssuerName, SeriesName},
     pattern::{Overflow, Pattern},
@@ -72,6 +74,24 @@ impl Ledger {
             Ok(series)
         })
         .await
+    }
+
+    /// The same from memory, as it was last read.
+    pub(crate) async fn remembered_series(
+        &self,
+        shard: &str,
+        principal: &Principal,
+        name: &SeriesName,
+    ) -> Result<Option<Arc<Series>>, Stop> {
+        let key = (principal.tenant, name.clone());
+        if let Some(series) = self.series.get(&key) {
+            return Ok(Some(series));
+        }
+        let series = self.series(shard, principal, name).await?.map(Arc::new);
+        if let Some(series) = &series {
+            self.series.insert(key, series.clone());
+        }
+        Ok(series)
     }
 }
 

@@ -1,22 +1,46 @@
 //! Failures of the database, sorted by what the caller can do about them.
 
-use std::error::Error as StdError;
+use std::{error::Error as StdError, fmt, ops::Deref, sync::Arc};
 
 use domain::refusal::Refusal;
 
+/// What was underneath a failure. Shared, since one failed transaction may have carried the work of many callers.
+#[derive(Clone)]
+pub struct Cause(Arc<dyn StdError + Send + Sync>);
+
+impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for Cause {
+    fn from(cause: E) -> Self {
+        Self(Arc::from(cause.into()))
+    }
+}
+
+impl Deref for Cause {
+    type Target = dyn StdError + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl fmt::Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// What went wrong with the database. A business no is never in here.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// Somebody else was in the way (lock time-out, deadlock, serialization, all connections taken).
     #[error("the database is busy")]
-    Busy(#[source] Box<dyn StdError + Send + Sync>),
+    Busy(#[source] Cause),
     /// The database can't be reached. Nothing was committed.
     #[error("the database can't be reached")]
-    Unavailable(#[source] Box<dyn StdError + Send + Sync>),
+    Unavailable(#[source] Cause),
     /// The connection was lost while COMMIT was on its way: it happened or it did not. Running the same
     /// transaction again with the same key finds out.
     #[error("the outcome of the commit is unknown")]
-    Unknown(#[source] Box<dyn StdError + Send + Sync>),
+    Unknown(#[source] Cause),
     /// A unique index refused a row; the name says which.
     #[error("the constraint {constraint} refused a row")]
     Conflict {
@@ -31,7 +55,7 @@ pub enum Error {
     Corrupt(String),
     /// Anything else; a bug or a broken installation.
     #[error("the database refused a statement")]
-    Failed(#[source] Box<dyn StdError + Send + Sync>),
+    Failed(#[source] Cause),
 }
 
 impl From<sqlx::Error> for Error {
@@ -99,7 +123,7 @@ fn advice_on(code: &str) -> Option<&'static str> {
 }
 
 /// Why an operation did not do what was asked: a business no, or a failure.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Stop {
     /// Understood and declined; nothing was used.
     #[error(transparent)]

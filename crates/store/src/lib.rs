@@ -16,7 +16,7 @@ mod pool;
 mod retry;
 mod tx;
 
-pub use error::{Error, Stop, advice};
+pub use error::{Cause, Error, Stop, advice};
 pub use pool::{connect_once, pool};
-pub use retry::{Patience, read, repeat};
+pub use retry::{LOST, Patience, pause, read, repeat};
 pub use tx::{Authority, Snapshot, Tx, ping};

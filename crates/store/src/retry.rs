@@ -74,16 +74,15 @@ struct Retry {
     attempt: u32,
     lost: u32,
     unknown: bool,
-    noise: RandomState,
 }
 
 /// A lost connection is worth a few attempts: the pool may hold several that a restart has killed.
-const LOST: u32 = 12;
+pub const LOST: u32 = 12;
 
 impl Retry {
     /// Attempts until this much time has passed.
     fn within(patience: Duration) -> Self {
-        Self { deadline: Instant::now() + patience, attempt: 0, lost: 0, unknown: false, noise: RandomState::new() }
+        Self { deadline: Instant::now() + patience, attempt: 0, lost: 0, unknown: false }
     }
 
     /// The time that is left, and never so little that an attempt could not end.
@@ -100,7 +99,7 @@ impl Retry {
         self.lost += u32::from(matches!(error, Error::Unavailable(_) | Error::Unknown(_)));
         self.unknown |= matches!(error, Error::Unknown(_));
         let hopeless = self.lost > LOST || matches!(error, Error::Corrupt(_) | Error::Failed(_));
-        let pause = self.pause();
+        let pause = pause(self.attempt);
         if hopeless || Instant::now() + pause >= self.deadline {
             return Err(if self.unknown { Error::Unknown(error.into()) } else { error });
         }
@@ -108,13 +107,13 @@ impl Retry {
         tokio::time::sleep(pause).await;
         Ok(())
     }
+}
 
-    /// Full jitter: somewhere between nothing and a bound that doubles, 4 ms to 128 ms. The noise only
-    /// spreads waiters out, so the hasher's random keys are random enough.
-    fn pause(&self) -> Duration {
-        let bound = 4_000_u64 << self.attempt.min(5);
-        Duration::from_micros(self.noise.hash_one(self.attempt) % bound)
-    }
+/// How long to wait after so many failed attempts in a row. Full jitter: somewhere between nothing and a bound that
+/// doubles, 4 ms to 128 ms. The noise only spreads waiters out, so the hasher's random keys are random enough.
+pub fn pause(attempts: u32) -> Duration {
+    let bound = 4_000_u64 << attempts.min(5);
+    Duration::from_micros(RandomState::new().hash_one(attempts) % bound)
 }
 
 #[cfg(test)]

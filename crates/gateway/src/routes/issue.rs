@@ -51,11 +51,12 @@ pub(crate) async fn issue(
         operation_id: call.operation_id,
         trace_id: call.trace_id,
     };
-    let _flight = gateway.flights.board(format!("{}/{}/{}", principal.tenant, order.series, order.key)).await?;
-    let placement = gateway.placement(&principal, &order.series).await?;
-    let answer = gateway.ledger.issue(&placement.shard, &principal, &order).await.map_err(Failed::shard)?;
+    let series = order.series.clone();
+    let _flight = gateway.flights.board(format!("{}/{series}/{}", principal.tenant, order.key)).await?;
+    let placement = gateway.placement(&principal, &series).await?;
+    let answer = gateway.ledger.issue(&placement.shard, &principal, order).await.map_err(Failed::shard)?;
     let status = if answer.fresh { StatusCode::CREATED } else { StatusCode::OK };
-    let mut numbers: Vec<_> = answer.numbers.iter().map(|number| words(&order.series, number)).collect();
+    let mut numbers: Vec<_> = answer.numbers.iter().map(|number| words(&series, number)).collect();
     let only = if several { None } else { numbers.pop() };
     let mut headers = HeaderMap::new();
     if let Some(only) = &only {

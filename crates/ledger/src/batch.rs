@@ -1,0 +1,264 @@
+//! Taking numbers: the one transaction that everything else is built around. It carries a batch of orders for one
+//! counter; a lone order is a batch of one.
+//!
+//! | # | statement | why there |
+//! |---|---|---|
+//! | 1 | BEGIN and the tenant | one round trip; no statement runs without a tenant |
+//! | 2 | where other gateways are at work on the counter: lock its row | then 3 is younger than the lock: whoever held it before is visible |
+//! | 3 | look: counter and run, which keys have a claim, which documents a number | one statement, so one snapshot; replays are answered from here and lock nothing |
+//! | 4 | in Rust: gate, range, width; render | what is refused ends here: nothing was written for it, so nothing was used |
+//! | 5 | one write: counter, claims, numbers | only if the counter is where it was seen (`last`, version, epoch, gate); its row counts are checked |
+//! | 6 | COMMIT | the first moment at which the numbers exist for anybody |
+//!
+//! Without 2 the update in 5 is the lock. It changes nothing unless the counter is as 3 saw it, so nobody committed on
+//! this counter since that snapshot, and 3 missed no key or document of it. With other gateways at work it would often
+//! find the counter moved; then the next attempt locks first.
+//!
+//! What can't be excluded by the counter's row is caught by unique indexes: the same key or document under another
+//! period's counter makes 5 fail; the batch is run again and then finds it in 3. Claims are written in the order of
+//! their keys, then numbers in the order of their documents, so that two batches can't wait for each other.
+//! A connection lost during 6 leaves the outcome unknown; running it again with the same keys finds out.
+
+mod write;
+
+use domain::{
+    next::{Counter, Gate},
+    period::Period,
+    principal::Principal,
+    refusal::Refusal,
+    series::{Series, Status},
+    state::State,
+};
+use sqlx::PgPool;
+use store::{Authority, Error, Snapshot, Stop, Tx, fault::Point};
+
+use crate::{
+    Answer, Ledger, Order,
+    batch::write::{Wrote, write},
+    claim::{self, Claim},
+    counter::{self, Look, Place, Seen},
+    number,
+    plan::{Fate, Known, plan},
+};
+
+/// What is to be done in one transaction.
+pub(crate) struct Batch<'a> {
+    pub(crate) pool: &'a PgPool,
+    pub(crate) series: &'a Series,
+    pub(crate) period: &'a Period,
+    /// Who asks for what, all of one tenant; never empty.
+    pub(crate) orders: Vec<(&'a Principal, &'a Order)>,
+    /// Where the counter's row was last.
+    pub(crate) place: Option<Place>,
+    /// Whether to lock the counter before looking.
+    pub(crate) lock: bool,
+}
+
+/// What became of an order in a transaction that went well.
+pub(crate) enum Outcome {
+    Answered(Result<Answer, Refusal>),
+    /// It belongs to the counter of this period.
+    Elsewhere(Period),
+    /// It has to wait for an earlier one of the batch.
+    Later,
+}
+
+/// A transaction that went well.
+pub(crate) struct Done {
+    /// In the order of the orders.
+    pub(crate) outcomes: Vec<Outcome>,
+    /// Where the counter's row is now.
+    pub(crate) place: Option<Place>,
+}
+
+/// Why a transaction did not go well, for whoever decides what is tried next. Nothing of it was kept, except that
+/// after [`Stop::Failure`] with [`Error::Unknown`] all of it may have been.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    pub(crate) kind: Kind,
+    pub(crate) stop: Stop,
+}
+
+/// Whose fault it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Somebody else moved the counter: look again, under the lock.
+    Moved,
+    /// The series was changed: read it again.
+    Stale,
+    /// No connection was free, or the lock not to be had: wait.
+    InTheWay,
+    /// The database is away or gave no answer.
+    Lost,
+    /// Perhaps one of the orders: a key in flight elsewhere, a text that exists, a statement that can't be.
+    OneOfThem,
+    /// Nothing that another attempt could mend.
+    Final,
+}
+
+impl Trouble {
+    fn new(kind: Kind) -> impl FnOnce(Error) -> Self {
+        move |error| {
+            let kind = if matches!(error, Error::Unavailable(_) | Error::Unknown(_)) { Kind::Lost } else { kind };
+            Self { kind, stop: error.into() }
+        }
+    }
+}
+
+/// Runs the transaction.
+pub(crate) async fn run(ledger: &Ledger, batch: &Batch<'_>) -> Result<Done, Trouble> {
+    let (principal, _) = batch.orders[0];
+    let asked = ledger.clock.instant();
+    let begun = Tx::begin(batch.pool, Authority::Tenant(principal), Snapshot::PerStatement).await;
+    let mut tx = begun.map_err(Trouble::new(Kind::InTheWay))?;
+    let done = transact(ledger, &mut tx, batch, asked).await;
+    match done {
+        Ok((done, true)) => {
+            tx.reach(Point::AfterWrite).await.map_err(Trouble::new(Kind::OneOfThem))?;
+            tx.commit().await.map_err(Trouble::new(Kind::OneOfThem))?;
+            Ok(done)
+        }
+        done => {
+            // Only read, or failed: how this ends changes nothing.
+            let _ = tx.end().await;
+            done.map(|(done, _)| done)
+        }
+    }
+}
+
+/// All but the end. True where something was written.
+async fn transact(ledger: &Ledger, tx: &mut Tx, batch: &Batch<'_>, asked: jiff::Timestamp) -> Result<(Done, bool), Trouble> {
+    let series = batch.series;
+    tx.reach(Point::BeforeClaim).await.map_err(Trouble::new(Kind::InTheWay))?;
+    let (principal, _) = batch.orders[0];
+    let place = match &batch.place {
+        _ if batch.lock => counter::lock(tx, principal, &series.name, batch.period).await,
+        Some(place) => Ok(Some(place.clone())),
+        None => counter::find(tx, principal, &series.name, batch.period).await,
+    };
+    let mut place = place.map_err(Trouble::new(Kind::InTheWay))?;
+    let mut look = look(tx, batch, place.as_ref()).await?;
+    if look.seen.is_none() && batch.place.is_some() && !batch.lock {
+        // It was there once; it has moved, or the database is another.
+        place = counter::find(tx, principal, &series.name, batch.period).await.map_err(Trouble::new(Kind::InTheWay))?;
+        look = self::look(tx, batch, place.as_ref()).await?;
+    }
+    tx.reach(Point::AfterLock).await.map_err(Trouble::new(Kind::InTheWay))?;
+    ledger.agree(asked, look.shard_time).map_err(|stop| Trouble { kind: Kind::Final, stop })?;
+    let mut fates = decide(tx, batch, &look).await?;
+    if look.seen.is_none() && fates.iter().any(takes) {
+        // The period begins with these.
+        let (_, order) = batch.orders[0];
+        let opened = counter::open(tx, principal, &series.name, batch.period, order.at).await;
+        opened.map_err(Trouble::new(Kind::InTheWay))?;
+        place = counter::lock(tx, principal, &series.name, batch.period).await.map_err(Trouble::new(Kind::InTheWay))?;
+        look = self::look(tx, batch, place.as_ref()).await?;
+        fates = decide(tx, batch, &look).await?;
+    }
+    let wrote = write(tx, batch, &fates, place.as_ref().zip(look.seen.as_ref())).await?;
+    if let Wrote::Moved(now) = &wrote {
+        place = Some(now.clone());
+    }
+    let outcomes = answer(tx, batch, fates).await.map_err(Trouble::new(Kind::OneOfThem))?;
+    Ok((Done { outcomes, place }, !matches!(wrote, Wrote::Nothing)))
+}
+
+async fn look(tx: &mut Tx, batch: &Batch<'_>, place: Option<&Place>) -> Result<Look, Trouble> {
+    let (principal, _) = batch.orders[0];
+    let keys: Vec<&str> = batch.orders.iter().map(|(_, order)| order.key.as_str()).collect();
+    let references: Vec<&str> = references(batch).collect();
+    let look = counter::look_at(tx, principal, &batch.series.name, batch.period, place, (&keys, &references)).await;
+    let look = look.map_err(Trouble::new(Kind::OneOfThem))?;
+    // A closed counter is left behind by later changes of its series.
+    let current = |seen: &Seen| seen.config_version == batch.series.version || seen.counter.gate == Gate::Closed;
+    if look.seen.as_ref().is_some_and(|seen| !current(seen)) {
+        return Err(Trouble { kind: Kind::Stale, stop: Error::Moved.into() });
+    }
+    Ok(look)
+}
+
+fn references<'a>(batch: &'a Batch<'_>) -> impl Iterator<Item = &'a str> {
+    batch.orders.iter().flat_map(|(_, order)| order.references()).map(domain::id::DocumentRef::as_str)
+}
+
+/// Reads what the look found to be there, and plans.
+async fn decide(tx: &mut Tx, batch: &Batch<'_>, look: &Look) -> Result<Vec<Fate>, Trouble> {
+    let (principal, _) = batch.orders[0];
+    let name = &batch.series.name;
+    let mut known = Known::default();
+    if !look.claimed.is_empty() {
+        let keys: Vec<&str> = look.claimed.iter().map(|place| batch.orders[*place].1.key.as_str()).collect();
+        let claims = claim::of_keys(tx, principal, name, &keys).await.map_err(Trouble::new(Kind::OneOfThem))?;
+        known.claims = claims.into_iter().collect();
+    }
+    if !look.numbered.is_empty() {
+        let all: Vec<&str> = references(batch).collect();
+        let there: Vec<&str> = look.numbered.iter().filter_map(|place| all.get(*place).copied()).collect();
+        let numbers = number::known(tx, principal, name, &there).await.map_err(Trouble::new(Kind::OneOfThem))?;
+        known.numbers = numbers.into_iter().filter_map(|number| Some((number.document_ref.clone()?, number))).collect();
+    }
+    let unopened = || {
+        let gate = match batch.series.status {
+            Status::Active => Gate::Open,
+            Status::Paused => Gate::Paused,
+            Status::Closed => Gate::Closed,
+        };
+        Counter { period: batch.period.clone(), last: batch.series.settings.first - 1, gate, limit: None }
+    };
+    let counter = look.seen.as_ref().map_or_else(unopened, |seen| seen.counter.clone());
+    let orders: Vec<&Order> = batch.orders.iter().map(|(_, order)| *order).collect();
+    Ok(plan(batch.series, &counter, &orders, known))
+}
+
+fn takes(fate: &Fate) -> bool {
+    matches!(fate, Fate::Numbered(planned) if planned.iter().any(|planned| planned.new))
+}
+
+/// The answers that the write makes true. Replays are rebuilt from columns that never change.
+async fn answer(tx: &mut Tx, batch: &Batch<'_>, fates: Vec<Fate>) -> Result<Vec<Outcome>, Error> {
+    let mut replays = Vec::new();
+    let mut outcomes = Vec::with_capacity(fates.len());
+    for fate in fates {
+        outcomes.push(match fate {
+            Fate::Refused(refusal) => Outcome::Answered(Err(refusal)),
+            Fate::Elsewhere(period) => Outcome::Elsewhere(period),
+            Fate::Later => Outcome::Later,
+            Fate::Numbered(planned) => {
+                let fresh = planned.iter().any(|planned| planned.new);
+                let numbers = planned.into_iter().map(|planned| planned.number).collect();
+                Outcome::Answered(Ok(Answer { numbers, fresh, replayed: false }))
+            }
+            Fate::Replay(claim) => {
+                replays.push((outcomes.len(), claim));
+                Outcome::Later
+            }
+        });
+    }
+    for (at, answer) in replay(tx, batch, replays).await? {
+        outcomes[at] = Outcome::Answered(Ok(answer));
+    }
+    Ok(outcomes)
+}
+
+/// The first answers of these claims once more.
+async fn replay(tx: &mut Tx, batch: &Batch<'_>, replays: Vec<(usize, Claim)>) -> Result<Vec<(usize, Answer)>, Error> {
+    let (principal, _) = batch.orders[0];
+    let mut shapes = Vec::with_capacity(replays.len());
+    let mut places = Vec::new();
+    for (at, claim) in replays {
+        let fresh = claim.is_fresh();
+        let of_claim = claim.places()?;
+        shapes.push((at, fresh, of_claim.len()));
+        places.extend(of_claim);
+    }
+    if places.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut numbers = number::at_places(tx, principal, &batch.series.name, places).await?.into_iter();
+    let answers = shapes.into_iter().map(|(at, fresh, count)| {
+        // Whatever became of them since, this is what the first answer said.
+        let numbers = numbers.by_ref().take(count).map(|number| crate::Number { state: State::Issued, ..number });
+        (at, Answer { numbers: numbers.collect(), fresh, replayed: true })
+    });
+    Ok(answers.collect())
+}

@@ -1,0 +1,219 @@
+//! The one write: counter, claims and numbers in one statement.
+
+use domain::refusal::Refusal;
+use jiff_sqlx::ToSqlx;
+use serde_json::{Value, json};
+use store::{Error, Tx};
+
+use super::{Batch, Kind, Trouble};
+use crate::{
+    Number, Order,
+    counter::{Place, Seen},
+    plan::{Fate, Planned},
+};
+
+/// What was written.
+pub(super) enum Wrote {
+    Nothing,
+    /// Only keys, whose documents all had numbers.
+    Claims,
+    /// The counter moved; its row is here now.
+    Moved(Place),
+}
+
+/// Statement 5, if there is anything to write.
+pub(super) async fn write(tx: &mut Tx, batch: &Batch<'_>, fates: &[Fate], at: Option<(&Place, &Seen)>) -> Result<Wrote, Trouble> {
+    let mut claims = Claims::default();
+    let mut numbers = Vec::new();
+    let mut orders: Vec<_> = batch.orders.iter().zip(fates).collect();
+    orders.sort_by_key(|((_, order), _)| order.key.as_str());
+    for ((principal, order), fate) in orders {
+        let Fate::Numbered(planned) = fate else { continue };
+        claims.push(order, planned).map_err(Trouble::new(Kind::OneOfThem))?;
+        let by = principal.to_string();
+        let rows = planned.iter().zip(&order.members).filter(|(planned, _)| planned.new);
+        numbers.extend(rows.map(|(planned, member)| (&planned.number, member.metadata.as_ref(), by.clone(), *order)));
+    }
+    if numbers.is_empty() {
+        if claims.keys.is_empty() {
+            return Ok(Wrote::Nothing);
+        }
+        claims.write_alone(tx, batch).await.map_err(Trouble::new(Kind::OneOfThem))?;
+        return Ok(Wrote::Claims);
+    }
+    let (place, seen) = at.ok_or_else(|| Trouble::new(Kind::Moved)(Error::Moved))?;
+    // Bytes, so the same order in every gateway whatever the locale.
+    numbers.sort_by(|a, b| (&a.0.document_ref, a.0.value).cmp(&(&b.0.document_ref, b.0.value)));
+    let mut columns = Columns::default();
+    for (number, metadata, by, order) in &numbers {
+        columns.push(number, *metadata, by, order);
+    }
+    let place = write_numbers(tx, batch, (place, seen), &claims, &columns).await.map_err(|error| match error {
+        // Unlocked, it is mostly the counter's row that was waited for.
+        Error::Busy(_) if !batch.lock => Trouble::new(Kind::Moved)(error),
+        // A text that stands on a document already is a business no, once it is known whose it would be: alone.
+        Error::Conflict { .. } if error.is_conflict("number_text") => {
+            let text = numbers.first().map(|(number, ..)| number.number.clone()).unwrap_or_default();
+            Trouble { kind: Kind::OneOfThem, stop: Refusal::NumberExists(text).into() }
+        }
+        Error::Moved => Trouble::new(Kind::Moved)(error),
+        error => Trouble::new(Kind::OneOfThem)(error),
+    })?;
+    Ok(Wrote::Moved(place))
+}
+
+/// The counter moves only if it is where it was seen; claims and numbers are written only if it moved. Where its row is
+/// now.
+async fn write_numbers(
+    tx: &mut Tx,
+    batch: &Batch<'_>,
+    (place, seen): (&Place, &Seen),
+    claims: &Claims<'_>,
+    columns: &Columns<'_>,
+) -> Result<Place, Error> {
+    let (principal, _) = batch.orders[0];
+    let written = sqlx::query!(
+        r#"with moved as (
+             update counter set last = $6, last_date = greatest(last_date, $7)
+              where ctid = $9::text::tid and tenant_id = $1 and series = $2 and part = 0 and period = $3
+                and last = $4 and config_version = $5 and epoch = $8 and gate = 'open'
+             returning ctid::text as place
+           ), claimed as (
+             insert into claim (tenant_id, series, key, fingerprint, operation, part, period, first, count, answer, at)
+             select $1, $2, c.key, c.fingerprint, 'issue', c.part, c.period, c.first, c.count, c.answer, c.at
+               from moved, unnest($10::text[], $11::bytea[], $12::smallint[], $13::text[], $14::bigint[], $15::integer[],
+                                  $16::jsonb[], $17::timestamptz[])
+                             c (key, fingerprint, part, period, first, count, answer, at)
+             returning 1
+           ), written as (
+             insert into number (tenant_id, series, part, period, value, prev, number, state, document_ref, document_date,
+                                 metadata, config_version, at, principal, operation_id, trace_id)
+             select $1, $2, 0, $3, n.value, case when n.value <> $18 then n.value - 1 end, n.number, 'issued', n.document_ref,
+                    n.document_date, n.metadata, $5, n.at, n.principal, n.operation_id, n.trace_id
+               from moved, unnest($19::bigint[], $20::text[], $21::text[], $22::date[], $23::jsonb[], $24::timestamptz[],
+                                  $25::text[], $26::text[], $27::text[])
+                             n (value, number, document_ref, document_date, metadata, at, principal, operation_id, trace_id)
+             returning 1
+           )
+           select (select place from moved) as place, (select count(*) from claimed) as "claimed!",
+                  (select count(*) from written) as "written!""#,
+        principal.tenant.0,
+        batch.series.name.as_str(),
+        batch.period.as_str(),
+        seen.counter.last,
+        seen.config_version,
+        columns.values.iter().max(),
+        columns.dates.iter().map(|date| date.to_jiff()).max().map(ToSqlx::to_sqlx) as _,
+        seen.epoch,
+        place.0,
+        &claims.keys as _,
+        &claims.fingerprints as _,
+        &claims.parts,
+        &claims.periods as _,
+        &claims.firsts as _,
+        &claims.counts,
+        &claims.answers as _,
+        &claims.at as _,
+        seen.run_first,
+        &columns.values,
+        &columns.numbers as _,
+        &columns.references as _,
+        &columns.dates as _,
+        &columns.metadata as _,
+        &columns.at as _,
+        &columns.principals as _,
+        &columns.operations as _,
+        &columns.traces as _
+    )
+    .fetch_one(tx.db())
+    .await?;
+    let Some(place) = written.place else { return Err(Error::Moved) };
+    let count = |rows: i64, wanted: usize| usize::try_from(rows) == Ok(wanted);
+    if !count(written.claimed, claims.keys.len()) || !count(written.written, columns.values.len()) {
+        let what = format!("{} numbers decided, {} written", columns.values.len(), written.written);
+        return Err(Error::corrupt(what));
+    }
+    Ok(Place(place))
+}
+
+/// The columns of the claims to be written, in the order of their keys.
+#[derive(Default)]
+struct Claims<'a> {
+    keys: Vec<&'a str>,
+    fingerprints: Vec<&'a [u8]>,
+    parts: Vec<i16>,
+    periods: Vec<&'a str>,
+    firsts: Vec<Option<i64>>,
+    counts: Vec<i32>,
+    answers: Vec<Option<Value>>,
+    at: Vec<jiff_sqlx::Timestamp>,
+}
+
+impl<'a> Claims<'a> {
+    fn push(&mut self, order: &'a Order, planned: &'a [Planned]) -> Result<(), Error> {
+        let mut new = planned.iter().filter(|planned| planned.new).map(|planned| &planned.number);
+        let first = new.clone().next();
+        let head = first.or_else(|| Some(&planned.first()?.number)).ok_or_else(|| Error::corrupt("an order of no documents"))?;
+        let some_known = planned.iter().any(|planned| !planned.new);
+        let places = || planned.iter().map(|it| (it.number.period.as_str(), it.number.part, it.number.value));
+        self.keys.push(order.key.as_str());
+        self.fingerprints.push(&order.fingerprint);
+        self.parts.push(head.part);
+        self.periods.push(head.period.as_str());
+        self.firsts.push(first.map(|number| number.value));
+        self.counts.push(i32::try_from(new.by_ref().count()).unwrap_or(i32::MAX));
+        self.answers.push(some_known.then(|| json!(places().collect::<Vec<_>>())));
+        self.at.push(order.at.to_sqlx());
+        Ok(())
+    }
+
+    /// The keys alone: they took nothing, they point at what was there.
+    async fn write_alone(&self, tx: &mut Tx, batch: &Batch<'_>) -> Result<(), Error> {
+        let (principal, _) = batch.orders[0];
+        sqlx::query!(
+            "insert into claim (tenant_id, series, key, fingerprint, operation, part, period, first, count, answer, at)
+             select $1, $2, c.key, c.fingerprint, 'issue', c.part, c.period, null, 0, c.answer, c.at
+               from unnest($3::text[], $4::bytea[], $5::smallint[], $6::text[], $7::jsonb[], $8::timestamptz[])
+                      c (key, fingerprint, part, period, answer, at)",
+            principal.tenant.0,
+            batch.series.name.as_str(),
+            &self.keys as _,
+            &self.fingerprints as _,
+            &self.parts,
+            &self.periods as _,
+            &self.answers as _,
+            &self.at as _
+        )
+        .execute(tx.db())
+        .await?;
+        Ok(())
+    }
+}
+
+/// The columns of the numbers to be written, in the order of their documents.
+#[derive(Default)]
+struct Columns<'a> {
+    values: Vec<i64>,
+    numbers: Vec<&'a str>,
+    references: Vec<Option<&'a str>>,
+    dates: Vec<jiff_sqlx::Date>,
+    metadata: Vec<Option<&'a Value>>,
+    at: Vec<jiff_sqlx::Timestamp>,
+    principals: Vec<&'a str>,
+    operations: Vec<&'a str>,
+    traces: Vec<Option<&'a str>>,
+}
+
+impl<'a> Columns<'a> {
+    fn push(&mut self, number: &'a Number, metadata: Option<&'a Value>, by: &'a str, order: &'a Order) {
+        self.values.push(number.value);
+        self.numbers.push(number.number.as_str());
+        self.references.push(number.document_ref.as_deref());
+        self.dates.push(number.document_date.to_sqlx());
+        self.metadata.push(metadata);
+        self.at.push(number.at.to_sqlx());
+        self.principals.push(by);
+        self.operations.push(order.operation_id.as_str());
+        self.traces.push(order.trace_id.as_deref());
+    }
+}

@@ -1,0 +1,300 @@
+//! Lanes: requests for one counter join whatever waits when that counter's previous transaction ends.
+//!
+//! A hot counter row collapses under a convoy: each transaction waits for the row, then for the disk. A lane carries
+//! everybody who waits in one transaction, so the row is fought over by nobody and the disk is waited for once. There is
+//! no timer: a lone request sets out at once, and what arrives meanwhile rides together in the next round.
+//!
+//! | what | how |
+//! |---|---|
+//! | one lane | one counter, so one tenant; at most one transaction at a time, so one connection |
+//! | correctness | never depends on it, nor on how many gateways have a lane on the counter: `batch.rs` alone decides |
+//! | independence | each rider has its own answer; a round that fails, perhaps for one rider's sake, is halved, at worst to one, and that one goes on beside the lane |
+//! | an unknown outcome | the round is run again with the same keys; whoever was committed is a replay then |
+//! | fairness | a lane gives its connection back after each round; the pool serves lanes in the order of asking |
+//! | bounds | documents waiting per lane and in all, a deadline per rider, a limit per attempt |
+//! | cancellation | a lane is a task of its own: a caller who leaves takes nobody along, and its own order is carried out |
+//! | order | riders keep the order of arrival, which is the order of values |
+
+mod queue;
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use domain::{
+    id::{SeriesName, TenantId},
+    period::Period,
+    principal::Principal,
+    refusal::Refusal,
+};
+use quick_cache::sync::Cache;
+use store::{Error, Stop};
+use tokio::{sync::oneshot, time::Instant};
+
+use crate::{
+    Answer, Ledger, Order, PATIENCE,
+    batch::{self, Batch, Done, Kind, Outcome, Trouble},
+    counter::Place,
+    lane::queue::{Queue, Rider},
+};
+
+/// The most documents that wait in one lane.
+const PER_LANE: usize = 8_192;
+/// The most documents that wait in all lanes together.
+const IN_ALL: usize = 65_536;
+/// Of how many counters the row's place is remembered.
+const PLACES: usize = 10_000;
+
+/// Whose lane it is: one counter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct LaneKey {
+    pub(crate) shard: String,
+    pub(crate) tenant: TenantId,
+    pub(crate) series: SeriesName,
+    pub(crate) period: Period,
+}
+
+/// What a rider hears at the end of its ride.
+pub(crate) enum Told {
+    Answered(Result<Answer, Stop>),
+    /// Its documents are of another period; here is the order back.
+    Elsewhere(Period, Box<Order>),
+}
+
+/// An order, who asks, and where the answer is waited for.
+struct Fare {
+    principal: Principal,
+    order: Order,
+    answer: oneshot::Sender<Told>,
+}
+
+impl Fare {
+    fn tell(self, told: Result<Answer, Stop>) {
+        // Whoever left does not hear it; their key will.
+        let _ = self.answer.send(Told::Answered(told));
+    }
+}
+
+/// Every lane of this process.
+pub(crate) struct Lanes {
+    open: Mutex<Open>,
+    places: Cache<LaneKey, Place>,
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self { open: Mutex::default(), places: Cache::new(PLACES) }
+    }
+}
+
+/// A lane is here from its first rider to its last; each has one task that drives it.
+#[derive(Default)]
+struct Open {
+    lanes: HashMap<LaneKey, Queue<Fare>>,
+    documents: usize,
+}
+
+impl Lanes {
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Joins the lane. True where it has to be set going.
+    fn join(&self, key: &LaneKey, rider: Rider<Fare>) -> Result<bool, Error> {
+        let mut open = self.open();
+        let waiting = open.lanes.get(key).map_or(0, Queue::documents);
+        if waiting + rider.documents > PER_LANE || open.documents + rider.documents > IN_ALL {
+            return Err(Error::Busy("too many documents wait for this counter already".into()));
+        }
+        open.documents += rider.documents;
+        if let Some(lane) = open.lanes.get_mut(key) {
+            lane.join(rider);
+            return Ok(false);
+        }
+        open.lanes.entry(key.clone()).or_default().join(rider);
+        Ok(true)
+    }
+
+    /// Works on a lane and keeps count of what waits. None where the lane is gone.
+    fn with<T>(&self, key: &LaneKey, work: impl FnOnce(&mut Queue<Fare>) -> T) -> Option<T> {
+        let mut open = self.open();
+        let lane = open.lanes.get_mut(key)?;
+        let before = lane.documents();
+        let done = work(lane);
+        let after = lane.documents();
+        open.documents = open.documents - before + after;
+        Some(done)
+    }
+
+    /// Closes a lane in which nobody waits.
+    fn close_if_empty(&self, key: &LaneKey) -> bool {
+        let mut open = self.open();
+        let empty = open.lanes.get(key).is_none_or(Queue::is_empty);
+        if empty {
+            open.lanes.remove(key);
+        }
+        empty
+    }
+
+    fn close(&self, key: &LaneKey) {
+        let mut open = self.open();
+        let gone = open.lanes.remove(key);
+        open.documents -= gone.map_or(0, |lane| lane.documents());
+    }
+}
+
+/// A lane whose task ends without having come to an end itself leaves nobody waiting: those who wait are told by the
+/// closing of their channel, and the next to come opens a new lane.
+struct Driver<'a> {
+    lanes: &'a Lanes,
+    key: &'a LaneKey,
+    ended: bool,
+}
+
+impl Drop for Driver<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.lanes.close(self.key);
+        }
+    }
+}
+
+impl Ledger {
+    /// Rides with an order to its answer.
+    pub(crate) async fn ride(&self, key: LaneKey, principal: &Principal, order: Order, deadline: Instant) -> Result<Told, Stop> {
+        let (answer, told) = oneshot::channel();
+        let documents = order.members.len();
+        let rider = Rider::new(Fare { principal: *principal, order, answer }, documents, deadline);
+        if self.lanes.join(&key, rider)? {
+            let ledger = self.clone();
+            #[expect(clippy::disallowed_methods, reason = "whoever rides waits for it, and whoever shuts down for those")]
+            drop(tokio::spawn(async move { ledger.drive(&key).await }));
+        }
+        // A lane that broke can't say how far it came.
+        told.await.map_err(|gone| Error::Unknown(gone.into()).into())
+    }
+
+    /// Round after round, until nobody waits.
+    async fn drive(&self, key: &LaneKey) {
+        let mut driver = Driver { lanes: &self.lanes, key, ended: false };
+        // Whoever is on the way in gets aboard; there is no waiting for anybody.
+        tokio::task::yield_now().await;
+        loop {
+            let late = self.lanes.with(key, |lane| lane.late(Instant::now()));
+            for rider in late.into_iter().flatten() {
+                give_up(rider, &Error::Busy("waited too long for its turn".into()).into());
+            }
+            if self.lanes.close_if_empty(key) {
+                driver.ended = true;
+                return;
+            }
+            let Some(round) = self.lanes.with(key, Queue::board) else { return };
+            self.round(key, round.riders, round.lock).await;
+        }
+    }
+
+    async fn round(&self, key: &LaneKey, riders: Vec<Rider<Fare>>, lock: bool) {
+        let place = self.lanes.places.get(key);
+        match self.attempt(key, &riders, place, lock).await {
+            Ok(done) => {
+                if let Some(place) = done.place {
+                    self.lanes.places.insert(key.clone(), place);
+                }
+                let mut again = Vec::new();
+                for (rider, outcome) in riders.into_iter().zip(done.outcomes) {
+                    again.extend(settle(rider, outcome));
+                }
+                self.lanes.with(key, |lane| lane.went_well(again));
+            }
+            Err(trouble) => {
+                tracing::debug!(riders = riders.len(), kind = ?trouble.kind, error = %trouble.stop, "a round failed");
+                if trouble.kind == Kind::Stale {
+                    self.series.remove(&(key.tenant, key.series.clone()));
+                }
+                let unknown = matches!(trouble.stop, Stop::Failure(Error::Unknown(_)));
+                let next = self.lanes.with(key, |lane| lane.failed(riders, trouble.kind, unknown, Instant::now()));
+                let Some(next) = next else { return };
+                for rider in next.given_up {
+                    give_up(rider, &trouble.stop);
+                }
+                match (next.aside, trouble.stop) {
+                    (Some(rider), Stop::Refusal(refusal)) => rider.what.tell(Err(refusal.into())),
+                    (Some(rider), _) => self.go_alone(key.clone(), rider),
+                    (None, _) => {}
+                }
+                if let Some(pause) = next.pause {
+                    tokio::time::sleep(pause).await;
+                }
+            }
+        }
+    }
+
+    /// One transaction, given up after a while: nothing but a clock can tell a server that is gone without a word.
+    async fn attempt(&self, key: &LaneKey, riders: &[Rider<Fare>], place: Option<Place>, lock: bool) -> Result<Done, Trouble> {
+        let attempt = async {
+            let principal = &riders[0].what.principal;
+            let series = self.remembered_series(&key.shard, principal, &key.series).await;
+            let series = series.map_err(|stop| Trouble { kind: Kind::Lost, stop })?;
+            let gone = || Trouble { kind: Kind::Final, stop: Refusal::NotFound(format!("series {}", key.series)).into() };
+            let series = series.ok_or_else(gone)?;
+            let pool = self.shard(&key.shard).map_err(|error| Trouble { kind: Kind::Final, stop: error.into() })?;
+            let orders = riders.iter().map(|rider| (&rider.what.principal, &rider.what.order)).collect();
+            batch::run(self, &Batch { pool, series: &series, period: &key.period, orders, place, lock }).await
+        };
+        match tokio::time::timeout(PATIENCE.attempt, attempt).await {
+            Ok(done) => done,
+            Err(late) => Err(Trouble { kind: Kind::Lost, stop: Error::Unknown(late.into()).into() }),
+        }
+    }
+
+    /// Beside the lane, again and again while that may help.
+    fn go_alone(&self, key: LaneKey, rider: Rider<Fare>) {
+        let ledger = self.clone();
+        let alone = async move {
+            let Rider { what, deadline, unknown, .. } = rider;
+            let riders = [Rider::new(what, 1, deadline)];
+            let patience = store::Patience { whole: deadline.saturating_duration_since(Instant::now()), ..PATIENCE };
+            let done = store::repeat(patience, || async {
+                let done = ledger.attempt(&key, &riders, None, true).await;
+                if matches!(&done, Err(trouble) if trouble.kind == Kind::Stale) {
+                    ledger.series.remove(&(key.tenant, key.series.clone()));
+                }
+                done.map_err(|trouble| trouble.stop)
+            });
+            let done = done.await;
+            let [rider] = riders;
+            match done.map(|done| done.outcomes.into_iter().next()) {
+                Ok(Some(outcome)) => drop(settle(rider, outcome)),
+                Ok(None) => {}
+                Err(stop) => give_up(Rider { unknown, ..rider }, &stop),
+            }
+        };
+        #[expect(clippy::disallowed_methods, reason = "whoever rides waits for it, and whoever shuts down for those")]
+        drop(tokio::spawn(alone));
+    }
+}
+
+/// Tells a rider what became of it, or hands it back if it has to ride again.
+fn settle(rider: Rider<Fare>, outcome: Outcome) -> Option<Rider<Fare>> {
+    match outcome {
+        Outcome::Later => return Some(rider),
+        Outcome::Answered(answer) => rider.what.tell(answer.map_err(Stop::from)),
+        Outcome::Elsewhere(period) => {
+            let Fare { order, answer, .. } = rider.what;
+            let _ = answer.send(Told::Elsewhere(period, Box::new(order)));
+        }
+    }
+    None
+}
+
+/// Once an outcome is unknown, only another attempt could find it out.
+fn give_up(rider: Rider<Fare>, stop: &Stop) {
+    let stop = match stop {
+        Stop::Failure(error) if rider.unknown && !matches!(error, Error::Unknown(_)) => {
+            Error::Unknown(error.clone().into()).into()
+        }
+        stop => stop.clone(),
+    };
+    rider.what.tell(Err(stop));
+}
