@@ -233,7 +233,7 @@ impl Head {
     }
 }
 
-/// Numbers that look random and never repeat in a run: SplitMix64, a bijection of a counter.
+/// Numbers that look random and never repeat in a run: `SplitMix64`, a bijection of a counter.
 #[derive(Debug)]
 pub(crate) struct Random(u64);
 

@@ -10,7 +10,7 @@ pub(crate) struct Machine(Vec<(&'static str, String)>);
 
 impl Machine {
     /// This one.
-    pub(crate) fn look(postgresql: String, program: &Path, command: String) -> Self {
+    pub(crate) fn look(postgresql: &str, program: &Path, command: String) -> Self {
         let cores = thread::available_parallelism().map_or(0, usize::from);
         let cpu = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown CPU".to_owned());
         let memory = field("/proc/meminfo", "MemTotal").and_then(|said| said.strip_suffix(" kB")?.parse::<u64>().ok());

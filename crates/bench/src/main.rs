@@ -36,7 +36,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Parser)]
 #[command(name = "cargo xtask bench", bin_name = "cargo xtask bench", max_term_width = 100)]
 struct Arguments {
-    /// Tiny sizes, in under a minute: whether everything can be measured, not how fast it is
+    /// Tiny sizes, about a minute: whether everything can be measured, not how fast it is
     #[arg(long)]
     quick: bool,
     /// One figure alone
@@ -88,7 +88,7 @@ async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let machine = Machine::look(bench.server.version().await?, &bench.program, command());
+    let machine = Machine::look(&bench.server.version().await?, &bench.program, command());
     let manner = format!(
         "Medians of {} rounds of turns of {} s, {} turns in all; each on a fresh database of one PostgreSQL server, whose \
          numbers were counted afterwards. Clients, gateways and server share the machine.",
