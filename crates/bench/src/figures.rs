@@ -212,10 +212,8 @@ async fn snapshot(bench: &mut Bench) -> Result<Vec<Line>, Failure> {
 /// when they are gone, all must be as before.
 async fn overload(bench: &mut Bench) -> Result<Vec<Line>, Failure> {
     if bench.peak.is_none() {
-        for clients in [64, 256] {
-            let shown = bench.ours(&Ours::hot("ours", clients)).await?;
-            say(&format!("overload, before it, {clients} connections: {:.0} numbers/s", shown.speed));
-        }
+        let contestants = [Ours::hot("64 connections", 64), Ours::hot("256 connections", 256)].map(Contestant::Ours);
+        bench.rounds("overload, before it", &contestants).await?;
     }
     let peak = bench.peak.unwrap_or_default();
     let mut stage = bench.stage(None, 1).await?;

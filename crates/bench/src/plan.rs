@@ -44,7 +44,7 @@ impl Plan {
             quick: true,
             rounds: 1,
             seconds: seconds.unwrap_or(1),
-            warm: Duration::from_millis(300),
+            warm: Duration::from_millis(100),
             rows: 20_000,
             updates: 500,
             tenants: 100,

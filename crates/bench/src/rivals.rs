@@ -146,7 +146,7 @@ impl Rival {
     /// clients get longer, and where a busy machine left no time at all, much longer.
     async fn run(&self, server: &Server, database: &str, seconds: u32) -> Result<(i64, Shown), Failure> {
         let clients = u32::from(self.clients);
-        for extra in [clients / 80, clients / 16] {
+        for extra in [clients / 100, clients / 16] {
             let said = self.pgbench(server, database, seconds + extra).await?;
             let find = |before: &str| said.lines().find_map(|line| line.strip_prefix(before)?.split_whitespace().next());
             let transactions = find("number of transactions actually processed: ").and_then(|word| word.parse::<i64>().ok());
