@@ -17,6 +17,7 @@ const HOUSE: &[(&str, &[&str], &[&str])] = &[
     ("checker", &[], &["tokio", "sqlx", "axum", "reqwest"]),
     ("seriatim", &["domain", "api", "store", "directory", "ledger", "gateway", "dispatcher", "cluster"], &["sqlx", "axum"]),
     ("testkit", &["domain", "api", "store", "directory", "ledger", "gateway", "dispatcher", "cluster", "checker"], &[]),
+    ("bench", &["domain", "directory", "ledger", "cluster"], &["axum", "reqwest"]),
     ("xtask", &["cluster"], &["tokio", "sqlx", "axum"]),
     ("integration", &["store", "testkit", "checker"], &[]),
 ];

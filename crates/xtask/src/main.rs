@@ -1,4 +1,5 @@
-//! Set-up and tests for people: `cargo xtask dev`, `cargo xtask test`, `cargo xtask sqlx`, `cargo xtask measure`.
+//! Set-up and tests for people: `cargo xtask dev`, `cargo xtask test`, `cargo xtask sqlx`, `cargo xtask measure`,
+//! `cargo xtask bench`.
 
 mod measure;
 mod setup;
@@ -17,6 +18,8 @@ cargo xtask test [FILTER]   run every test
 cargo xtask sqlx            check the queries against the migrations anew and write the .sqlx folders
 cargo xtask measure predecessor
                             what the key from each number to the one before it costs (takes some minutes)
+cargo xtask bench [OPTIONS] how fast numbers are issued, beside what else could issue them (some 20 minutes;
+                            OPTIONS: --quick, --only FIGURE, --seconds N, --json, --write FILE, --help)
 cargo xtask ci              what CI runs: formatting, lints, every test";
 
 fn main() -> ExitCode {
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
             [what] if what == "predecessor" => measure::predecessor(),
             _ => Err(format!("measure what?\n{HELP}")),
         },
+        "bench" => bench(&rest),
         "ci" => ci(),
         "" | "help" | "--help" | "-h" => {
             println!("{HELP}");
@@ -54,6 +58,18 @@ fn dev(rest: &[String]) -> Result<(), String> {
     // In this one's place, so that whoever ends it ends no messenger.
     let program = target().join("debug/seriatim");
     Err(format!("{}: {}", program.display(), Command::new(&program).arg("dev").args(rest).exec()))
+}
+
+/// Both programs as a release has them. The two are built by themselves: with the testkit beside them, the program
+/// would have its fault points.
+fn bench(rest: &[String]) -> Result<(), String> {
+    setup::services()?;
+    // What it finds is on standard output, alone.
+    eprintln!("\n== building for release (some minutes the first time)");
+    cargo(&["build", "--release", "--locked", "-p", "seriatim", "-p", "bench"])?;
+    let built = target().join("release");
+    let mut command = Command::new(built.join("bench"));
+    succeed(command.arg("--program").arg(built.join("seriatim")).args(rest))
 }
 
 fn ci() -> Result<(), String> {
