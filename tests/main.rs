@@ -15,6 +15,7 @@ mod gateways;
 mod idempotency;
 mod keys;
 mod kills;
+mod lanes;
 mod numbers;
 mod orders;
 mod proof;

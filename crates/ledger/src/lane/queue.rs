@@ -168,3 +168,6 @@ impl<T> Queue<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
