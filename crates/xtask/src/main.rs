@@ -8,7 +8,7 @@ mod sqlx;
 use std::{
     env,
     os::unix::process::CommandExt,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, ExitCode},
 };
 
@@ -120,12 +120,6 @@ fn cargo_program() -> String {
 /// Where cargo builds.
 fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from)
-}
-
-fn run(program: &Path, words: &[String]) -> Result<(), String> {
-    let mut command = Command::new(program);
-    command.args(words);
-    succeed(&mut command)
 }
 
 fn succeed(command: &mut Command) -> Result<(), String> {
