@@ -140,7 +140,7 @@ impl From<Row> for Key {
     }
 }
 
-async fn read(tx: &mut Tx, tenant: TenantId, id: Uuid) -> Result<Option<Key>, Error> {
+async fn read(tx: &mut Tx<'_>, tenant: TenantId, id: Uuid) -> Result<Option<Key>, Error> {
     let row = sqlx::query_as!(
         Row,
         "select key_id, name, scopes, created_at, expires_at, revoked_at from api_key where tenant_id = $1 and key_id = $2",
@@ -152,7 +152,7 @@ async fn read(tx: &mut Tx, tenant: TenantId, id: Uuid) -> Result<Option<Key>, Er
     Ok(row.map(Key::from))
 }
 
-pub(crate) async fn insert(tx: &mut Tx, tenant: TenantId, new: &NewKey, by: &str, at: Timestamp) -> Result<(), Error> {
+pub(crate) async fn insert(tx: &mut Tx<'_>, tenant: TenantId, new: &NewKey, by: &str, at: Timestamp) -> Result<(), Error> {
     let scopes: Vec<String> = new.scopes.iter().map(|scope| scope.word().to_owned()).collect();
     sqlx::query!(
         "insert into api_key (tenant_id, key_id, name, secret_hash, scopes, created_at, created_by, expires_at)
@@ -172,7 +172,7 @@ pub(crate) async fn insert(tx: &mut Tx, tenant: TenantId, new: &NewKey, by: &str
 }
 
 /// What this key made before, or a refusal if it was used for something else.
-pub(crate) async fn claimed(tx: &mut Tx, tenant: TenantId, by: KeyUse<'_>, operation: &str) -> Result<Option<String>, Stop> {
+pub(crate) async fn claimed(tx: &mut Tx<'_>, tenant: TenantId, by: KeyUse<'_>, operation: &str) -> Result<Option<String>, Stop> {
     let claim = sqlx::query!(
         "select fingerprint, operation, subject from claim where tenant_id = $1 and key = $2",
         tenant.0,
@@ -188,7 +188,7 @@ pub(crate) async fn claimed(tx: &mut Tx, tenant: TenantId, by: KeyUse<'_>, opera
 }
 
 pub(crate) async fn claim(
-    tx: &mut Tx,
+    tx: &mut Tx<'_>,
     tenant: TenantId,
     by: KeyUse<'_>,
     operation: &str,

@@ -160,7 +160,7 @@ impl TryFrom<Row> for Placement {
     }
 }
 
-async fn read(tx: &mut Tx, principal: &Principal, series: &str) -> Result<Option<Placement>, Error> {
+async fn read(tx: &mut Tx<'_>, principal: &Principal, series: &str) -> Result<Option<Placement>, Error> {
     let row = sqlx::query_as!(
         Row,
         "select series, issuer, shard, epoch, settings, created_at, created_by from placement
@@ -173,7 +173,7 @@ async fn read(tx: &mut Tx, principal: &Principal, series: &str) -> Result<Option
     row.map(Placement::try_from).transpose()
 }
 
-async fn lock_issuer(tx: &mut Tx, principal: &Principal, issuer: &str) -> Result<(), Error> {
+async fn lock_issuer(tx: &mut Tx<'_>, principal: &Principal, issuer: &str) -> Result<(), Error> {
     sqlx::query!(
         "insert into issuer (tenant_id, issuer) values ($1, $2) on conflict (tenant_id, issuer) do nothing",
         principal.tenant.0,
@@ -191,7 +191,7 @@ async fn lock_issuer(tx: &mut Tx, principal: &Principal, issuer: &str) -> Result
     locked.map(|_| ()).ok_or(Error::Moved)
 }
 
-async fn refuse_overlaps(tx: &mut Tx, principal: &Principal, new: &NewSeries) -> Result<(), Stop> {
+async fn refuse_overlaps(tx: &mut Tx<'_>, principal: &Principal, new: &NewSeries) -> Result<(), Stop> {
     let others = sqlx::query!(
         "select series, pattern, overflow from pattern where tenant_id = $1 and issuer = $2",
         principal.tenant.0,

@@ -140,7 +140,7 @@ impl TryFrom<Row> for Tenant {
     }
 }
 
-async fn read(tx: &mut Tx, id: Uuid) -> Result<Option<Tenant>, Error> {
+async fn read(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Tenant>, Error> {
     let row = sqlx::query_as!(Row, "select tenant_id, name, mode, status, created_at from tenant where tenant_id = $1", id)
         .fetch_optional(tx.db())
         .await?;

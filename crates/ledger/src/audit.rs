@@ -132,7 +132,7 @@ impl Ledger {
 }
 
 struct Auditor<'a> {
-    tx: Tx,
+    tx: Tx<'static>,
     principal: &'a Principal,
     settings: &'a Settings,
     name: &'a SeriesName,

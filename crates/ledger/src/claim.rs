@@ -20,7 +20,7 @@ pub(crate) struct Claim {
 
 /// The claims of those of these keys that have one, by key; one index look-up each.
 pub(crate) async fn of_keys(
-    tx: &mut Tx,
+    tx: &mut Tx<'_>,
     principal: &Principal,
     series: &SeriesName,
     keys: &[&str],

@@ -15,8 +15,15 @@ use store::{Error, Tx};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place(pub(crate) String);
 
+/// A counter as the last round on it left it: a hint too, since whatever acts on it says in its conditions what it must be.
+#[derive(Clone, Debug)]
+pub(crate) struct Left {
+    pub(crate) place: Place,
+    pub(crate) seen: Seen,
+}
+
 /// A counter as one statement saw it, with the run that its next value belongs to.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) counter: Counter,
     pub(crate) config_version: i64,
@@ -40,7 +47,7 @@ pub(crate) struct Look {
 
 /// Where the counter of a period is; none where the period has not begun.
 pub(crate) async fn find(
-    tx: &mut Tx,
+    tx: &mut Tx<'_>,
     principal: &Principal,
     series: &SeriesName,
     period: &Period,
@@ -56,7 +63,7 @@ pub(crate) async fn find(
 
 /// The same, and nobody else moves it until this transaction ends.
 pub(crate) async fn lock(
-    tx: &mut Tx,
+    tx: &mut Tx<'_>,
     principal: &Principal,
     series: &SeriesName,
     period: &Period,
@@ -74,7 +81,7 @@ pub(crate) async fn lock(
 /// One look at everything. Each key and each reference is one index look-up: on a table that was never analysed the
 /// planner would otherwise walk all claims of the series.
 pub(crate) async fn look_at(
-    tx: &mut Tx,
+    tx: &mut Tx<'_>,
     principal: &Principal,
     series: &SeriesName,
     period: &Period,
@@ -122,7 +129,7 @@ pub(crate) async fn look_at(
 /// A period's first counter. The series' row is held FOR SHARE meanwhile, so that a pause, which updates it,
 /// can't miss the new counter. Whoever comes second finds it there.
 pub(crate) async fn open(
-    tx: &mut Tx,
+    tx: &mut Tx<'_>,
     principal: &Principal,
     series: &SeriesName,
     period: &Period,
@@ -171,7 +178,7 @@ pub(crate) async fn open(
 
 /// A counter without locking it, with its run's limit; none where the period has not begun.
 pub(crate) async fn look(
-    tx: &mut Tx,
+    tx: &mut Tx<'_>,
     principal: &Principal,
     series: &SeriesName,
     period: &Period,

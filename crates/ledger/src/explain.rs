@@ -75,7 +75,7 @@ impl Ledger {
     }
 }
 
-async fn used(tx: &mut Tx, principal: &Principal, name: &SeriesName, text: &str) -> Result<Option<Explained>, Error> {
+async fn used(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesName, text: &str) -> Result<Option<Explained>, Error> {
     let row = sqlx::query!(
         "select value, number, period, part, state, document_ref, document_date, metadata, at, principal, operation_id
            from number where tenant_id = $1 and series = $2 and number = $3",
@@ -127,7 +127,7 @@ async fn used(tx: &mut Tx, principal: &Principal, name: &SeriesName, text: &str)
     Ok(Some(Explained::Used { number: Box::new(number), metadata: row.metadata, history }))
 }
 
-async fn unused(tx: &mut Tx, principal: &Principal, name: &SeriesName, text: &str) -> Result<Option<Explained>, Error> {
+async fn unused(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesName, text: &str) -> Result<Option<Explained>, Error> {
     let Some(series) = series::read(tx, principal, name).await? else { return Ok(None) };
     let settings = &series.settings;
     let Some(reading) = settings.pattern.read(text, settings.reset, settings.overflow) else { return Ok(None) };
@@ -154,7 +154,7 @@ fn known_last(last: i64, first: i64) -> Option<i64> {
 }
 
 async fn value_exists(
-    tx: &mut Tx,
+    tx: &mut Tx<'_>,
     principal: &Principal,
     name: &SeriesName,
     period: &Period,

@@ -10,7 +10,7 @@
 //! | correctness | never depends on it, nor on how many gateways have a lane on the counter: `batch.rs` alone decides |
 //! | independence | each rider has its own answer; a round that fails, perhaps for one rider's sake, is halved, at worst to one, and that one goes on beside the lane |
 //! | an unknown outcome | the round is run again with the same keys; whoever was committed is a replay then |
-//! | fairness | a lane gives its connection back after each round; the pool serves lanes in the order of asking |
+//! | fairness | a lane keeps its connection from round to round only while the pool has more; the pool serves lanes in the order of asking |
 //! | bounds | documents waiting per lane and in all, a deadline per rider, a limit per attempt |
 //! | cancellation | a lane is a task of its own: a caller who leaves takes nobody along, and its own order is carried out |
 //! | order | riders keep the order of arrival, which is the order of values |
@@ -29,22 +29,22 @@ use domain::{
     refusal::Refusal,
 };
 use quick_cache::sync::Cache;
-use store::{Error, Stop};
+use store::{Error, Seat, Stop};
 use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
     Answer, Ledger, Order, PATIENCE,
     batch::{self, Batch, Done, Kind, Outcome, Trouble},
-    counter::Place,
-    lane::queue::{Queue, Rider},
+    counter::Left,
+    lane::queue::{Queue, Rider, Round},
 };
 
 /// The most documents that wait in one lane.
 const PER_LANE: usize = 8_192;
 /// The most documents that wait in all lanes together.
 const IN_ALL: usize = 65_536;
-/// Of how many counters the row's place is remembered.
-const PLACES: usize = 10_000;
+/// Of how many counters it is remembered what they were last.
+const REMEMBERED: usize = 10_000;
 
 /// Whose lane it is: one counter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -79,12 +79,13 @@ impl Fare {
 /// Every lane of this process.
 pub(crate) struct Lanes {
     open: Mutex<Open>,
-    places: Cache<LaneKey, Place>,
+    /// What counters were last.
+    left: Cache<LaneKey, Left>,
 }
 
 impl Default for Lanes {
     fn default() -> Self {
-        Self { open: Mutex::default(), places: Cache::new(PLACES) }
+        Self { open: Mutex::default(), left: Cache::new(REMEMBERED) }
     }
 }
 
@@ -178,9 +179,10 @@ impl Ledger {
     /// Round after round, until nobody waits.
     async fn drive(&self, key: &LaneKey) {
         let mut driver = Driver { lanes: &self.lanes, key, ended: false };
-        // Whoever is on the way in gets aboard; there is no waiting for anybody.
-        tokio::task::yield_now().await;
+        let mut seat = None;
         loop {
+            // Whoever is on the way in gets aboard; there is no waiting for anybody.
+            tokio::task::yield_now().await;
             let late = self.lanes.with(key, |lane| lane.late(Instant::now()));
             for rider in late.into_iter().flatten() {
                 give_up(rider, &Error::Busy("waited too long for its turn".into()).into());
@@ -190,16 +192,17 @@ impl Ledger {
                 return;
             }
             let Some(round) = self.lanes.with(key, Queue::board) else { return };
-            self.round(key, round.riders, round.lock).await;
+            self.round(key, round, &mut seat).await;
         }
     }
 
-    async fn round(&self, key: &LaneKey, riders: Vec<Rider<Fare>>, lock: bool) {
-        let place = self.lanes.places.get(key);
-        match self.attempt(key, &riders, place, lock).await {
+    async fn round(&self, key: &LaneKey, round: Round<Fare>, seat: &mut Option<Seat>) {
+        let left = self.lanes.left.get(key);
+        let Round { riders, straight, lock } = round;
+        match self.attempt(key, &riders, seat, (left, straight, lock)).await {
             Ok(done) => {
-                if let Some(place) = done.place {
-                    self.lanes.places.insert(key.clone(), place);
+                if let Some(left) = done.left {
+                    self.lanes.left.insert(key.clone(), left);
                 }
                 let mut again = Vec::new();
                 for (rider, outcome) in riders.into_iter().zip(done.outcomes) {
@@ -231,7 +234,15 @@ impl Ledger {
     }
 
     /// One transaction, given up after a while: nothing but a clock can tell a server that is gone without a word.
-    async fn attempt(&self, key: &LaneKey, riders: &[Rider<Fare>], place: Option<Place>, lock: bool) -> Result<Done, Trouble> {
+    ///
+    /// The seat is kept only from a transaction that went well to the next, and only while nobody wants it.
+    async fn attempt(
+        &self,
+        key: &LaneKey,
+        riders: &[Rider<Fare>],
+        kept: &mut Option<Seat>,
+        (left, straight, lock): (Option<Left>, bool, bool),
+    ) -> Result<Done, Trouble> {
         let attempt = async {
             let principal = &riders[0].what.principal;
             let series = self.remembered_series(&key.shard, principal, &key.series).await;
@@ -240,7 +251,14 @@ impl Ledger {
             let series = series.ok_or_else(gone)?;
             let pool = self.shard(&key.shard).map_err(|error| Trouble { kind: Kind::Final, stop: error.into() })?;
             let orders = riders.iter().map(|rider| (&rider.what.principal, &rider.what.order)).collect();
-            batch::run(self, &Batch { pool, series: &series, period: &key.period, orders, place, lock }).await
+            let mut seat = match kept.take() {
+                Some(seat) => seat,
+                None => Seat::take(pool).await.map_err(Trouble::new(Kind::InTheWay))?,
+            };
+            let batch = Batch { series: &series, period: &key.period, orders, left, straight, lock };
+            let done = batch::run(self, &mut seat, &batch).await?;
+            *kept = Some(seat).filter(|_| !Seat::is_wanted(pool));
+            Ok(done)
         };
         match tokio::time::timeout(PATIENCE.attempt, attempt).await {
             Ok(done) => done,
@@ -256,7 +274,7 @@ impl Ledger {
             let riders = [Rider::new(what, 1, deadline)];
             let patience = store::Patience { whole: deadline.saturating_duration_since(Instant::now()), ..PATIENCE };
             let done = store::repeat(patience, || async {
-                let done = ledger.attempt(&key, &riders, None, true).await;
+                let done = ledger.attempt(&key, &riders, &mut None, (None, false, true)).await;
                 if matches!(&done, Err(trouble) if trouble.kind == Kind::Stale) {
                     ledger.series.remove(&(key.tenant, key.series.clone()));
                 }

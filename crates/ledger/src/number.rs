@@ -57,7 +57,7 @@ impl TryFrom<Row> for Number {
 
 /// The numbers that documents of these references have already, one index look-up per reference.
 pub(crate) async fn known(
-    tx: &mut Tx,
+    tx: &mut Tx<'_>,
     principal: &Principal,
     series: &SeriesName,
     references: &[&str],
@@ -86,7 +86,7 @@ pub(crate) type Places = Vec<(String, i16, i64)>;
 
 /// The numbers at these places, in their order, one index look-up each.
 pub(crate) async fn at_places(
-    tx: &mut Tx,
+    tx: &mut Tx<'_>,
     principal: &Principal,
     series: &SeriesName,
     places: Places,

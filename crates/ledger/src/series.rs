@@ -96,7 +96,7 @@ impl Ledger {
 }
 
 /// The series as this statement sees it.
-pub(crate) async fn read(tx: &mut Tx, principal: &Principal, name: &SeriesName) -> Result<Option<Series>, Error> {
+pub(crate) async fn read(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesName) -> Result<Option<Series>, Error> {
     let row = sqlx::query_as!(
         Row,
         "select issuer, pattern, reset, time_zone, first, gapless, overflow, max_length, status, version

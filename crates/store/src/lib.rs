@@ -19,4 +19,4 @@ mod tx;
 pub use error::{Cause, Error, Stop, advice};
 pub use pool::{connect_once, pool};
 pub use retry::{LOST, Patience, pause, read, repeat};
-pub use tx::{Authority, Snapshot, Tx, ping};
+pub use tx::{Authority, Seat, Snapshot, Tx, ping};

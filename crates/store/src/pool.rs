@@ -12,6 +12,9 @@ use crate::Error;
 /// How long a caller waits for a free connection.
 const ACQUIRE: Duration = Duration::from_secs(2);
 
+/// How long a connection that lay idle is trusted to be alive.
+const TRUSTED: Duration = Duration::from_secs(1);
+
 /// How long a connection that comes back may take to be clean; then it is closed, and its place is free.
 const CLEAN: Duration = Duration::from_secs(2);
 
@@ -20,6 +23,16 @@ pub fn pool(url: &str, size: u32) -> Result<PgPool, Error> {
     let options = PgPoolOptions::new()
         .max_connections(size)
         .acquire_timeout(ACQUIRE)
+        // Every connection that comes back is tried (by sqlx); one that was there a moment ago is not tried again.
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for < TRUSTED {
+                    return Ok(true);
+                }
+                connection.ping().await.map(|()| true)
+            })
+        })
         // A `begin` whose future was dropped hands its connection back inside an open transaction (sqlx
         // issue 4385). BEGIN only warns there and is silent otherwise, so this pair ends whatever was open
         // in one round trip and leaves no warning in the server's log for each release, as a bare ROLLBACK would.

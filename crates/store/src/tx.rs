@@ -29,6 +29,15 @@ pub enum Authority<'a> {
     Nobody,
 }
 
+impl Authority<'_> {
+    fn tenant(self) -> Option<TenantId> {
+        match self {
+            Authority::Tenant(principal) => Some(principal.tenant),
+            Authority::Operator(_) | Authority::Nobody => None,
+        }
+    }
+}
+
 /// What a transaction sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshot {
@@ -40,31 +49,56 @@ pub enum Snapshot {
 
 /// An open transaction. Dropping it rolls back.
 #[derive(Debug)]
-pub struct Tx {
-    inner: sqlx::Transaction<'static, Postgres>,
+pub struct Tx<'c> {
+    inner: sqlx::Transaction<'c, Postgres>,
     tenant: Option<TenantId>,
 }
 
-impl Tx {
+/// A connection that is held from one transaction to the next. Whoever had trouble with it drops it: only on the way
+/// back into the pool is it made clean, or closed.
+#[derive(Debug)]
+pub struct Seat(PoolConnection<Postgres>);
+
+impl Seat {
+    /// Takes a connection.
+    pub async fn take(pool: &PgPool) -> Result<Self, Error> {
+        Ok(Self(pool.acquire().await.map_err(|error| exhausted(pool, error))?))
+    }
+
+    /// Whether somebody may be waiting for it.
+    pub fn is_wanted(pool: &PgPool) -> bool {
+        pool.num_idle() == 0 && pool.size() >= pool.options().get_max_connections()
+    }
+}
+
+impl Tx<'static> {
     /// Takes a connection and begins, in the name of `authority`.
     #[expect(clippy::disallowed_methods, reason = "this is the one place")]
     pub async fn begin(pool: &PgPool, authority: Authority<'_>, snapshot: Snapshot) -> Result<Self, Error> {
-        let begin = match snapshot {
-            Snapshot::PerStatement => "BEGIN",
-            Snapshot::OneMoment => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-        };
-        // A UUID prints as hex digits and dashes: nothing in it can end the literal.
-        let statement = match authority {
-            Authority::Tenant(principal) => format!("{begin}; SET LOCAL seriatim.tenant = '{}'", principal.tenant),
-            Authority::Operator(_) => format!("{begin}; SET LOCAL seriatim.operator = 'on'"),
-            Authority::Nobody => begin.to_owned(),
-        };
-        let tenant = match authority {
-            Authority::Tenant(principal) => Some(principal.tenant),
-            Authority::Operator(_) | Authority::Nobody => None,
-        };
-        let begun = pool.begin_with(AssertSqlSafe(statement)).await;
-        begun.map(|inner| Self { inner, tenant }).map_err(|error| exhausted(pool, error))
+        let begun = pool.begin_with(opening(authority, snapshot)).await;
+        begun.map(|inner| Self { inner, tenant: authority.tenant() }).map_err(|error| exhausted(pool, error))
+    }
+}
+
+/// BEGIN, and in whose name.
+fn opening(authority: Authority<'_>, snapshot: Snapshot) -> AssertSqlSafe<String> {
+    let begin = match snapshot {
+        Snapshot::PerStatement => "BEGIN",
+        Snapshot::OneMoment => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    };
+    // A UUID prints as hex digits and dashes: nothing in it can end the literal.
+    AssertSqlSafe(match authority {
+        Authority::Tenant(principal) => format!("{begin}; SET LOCAL seriatim.tenant = '{}'", principal.tenant),
+        Authority::Operator(_) => format!("{begin}; SET LOCAL seriatim.operator = 'on'"),
+        Authority::Nobody => begin.to_owned(),
+    })
+}
+
+impl<'c> Tx<'c> {
+    /// Begins on a connection that is held already.
+    pub async fn begin_on(seat: &'c mut Seat, authority: Authority<'_>, snapshot: Snapshot) -> Result<Self, Error> {
+        let inner = seat.0.begin_with(opening(authority, snapshot)).await?;
+        Ok(Self { inner, tenant: authority.tenant() })
     }
 
     /// Comes by a point at which a test may make something go wrong.

@@ -1,6 +1,7 @@
 //! The one write: counter, claims and numbers in one statement.
 
 use domain::refusal::Refusal;
+use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
 use serde_json::{Value, json};
 use store::{Error, Tx};
@@ -17,12 +18,27 @@ pub(super) enum Wrote {
     Nothing,
     /// Only keys, whose documents all had numbers.
     Claims,
-    /// The counter moved; its row is here now.
-    Moved(Place),
+    /// The counter moved.
+    Moved(Moved),
+}
+
+/// A counter's step.
+pub(super) struct Moved {
+    /// Where its row is now.
+    pub(super) place: Place,
+    /// What it says now.
+    pub(super) last: i64,
+    /// The shard's clock.
+    pub(super) shard_time: Timestamp,
 }
 
 /// Statement 5, if there is anything to write.
-pub(super) async fn write(tx: &mut Tx, batch: &Batch<'_>, fates: &[Fate], at: Option<(&Place, &Seen)>) -> Result<Wrote, Trouble> {
+pub(super) async fn write(
+    tx: &mut Tx<'_>,
+    batch: &Batch<'_>,
+    fates: &[Fate],
+    at: Option<(&Place, &Seen)>,
+) -> Result<Wrote, Trouble> {
     let mut claims = Claims::default();
     let mut numbers = Vec::new();
     let mut orders: Vec<_> = batch.orders.iter().zip(fates).collect();
@@ -48,9 +64,11 @@ pub(super) async fn write(tx: &mut Tx, batch: &Batch<'_>, fates: &[Fate], at: Op
     for (number, metadata, by, order) in &numbers {
         columns.push(number, *metadata, by, order);
     }
-    let place = write_numbers(tx, batch, (place, seen), &claims, &columns).await.map_err(|error| match error {
+    let moved = write_numbers(tx, batch, (place, seen), &claims, &columns).await.map_err(|error| match error {
         // Unlocked, it is mostly the counter's row that was waited for.
         Error::Busy(_) if !batch.lock => Trouble::new(Kind::Moved)(error),
+        // Nobody looked whether a key or a document is there already, and one is, or something else is in the way.
+        Error::Conflict { .. } if batch.straight => Trouble::new(Kind::Unlooked)(error),
         // A text that stands on a document already is a business no, once it is known whose it would be: alone.
         Error::Conflict { .. } if error.is_conflict("number_text") => {
             let text = numbers.first().map(|(number, ..)| number.number.clone()).unwrap_or_default();
@@ -59,19 +77,19 @@ pub(super) async fn write(tx: &mut Tx, batch: &Batch<'_>, fates: &[Fate], at: Op
         Error::Moved => Trouble::new(Kind::Moved)(error),
         error => Trouble::new(Kind::OneOfThem)(error),
     })?;
-    Ok(Wrote::Moved(place))
+    Ok(Wrote::Moved(moved))
 }
 
-/// The counter moves only if it is where it was seen; claims and numbers are written only if it moved. Where its row is
-/// now.
+/// The counter moves only if it is where it was seen; claims and numbers are written only if it moved.
 async fn write_numbers(
-    tx: &mut Tx,
+    tx: &mut Tx<'_>,
     batch: &Batch<'_>,
     (place, seen): (&Place, &Seen),
     claims: &Claims<'_>,
     columns: &Columns<'_>,
-) -> Result<Place, Error> {
+) -> Result<Moved, Error> {
     let (principal, _) = batch.orders[0];
+    let last = columns.values.iter().max().copied().unwrap_or(seen.counter.last);
     let written = sqlx::query!(
         r#"with moved as (
              update counter set last = $6, last_date = greatest(last_date, $7)
@@ -95,14 +113,14 @@ async fn write_numbers(
                              n (value, number, document_ref, document_date, metadata, at, principal, operation_id, trace_id)
              returning 1
            )
-           select (select place from moved) as place, (select count(*) from claimed) as "claimed!",
+           select (select place from moved) as place, clock_timestamp() as "now!", (select count(*) from claimed) as "claimed!",
                   (select count(*) from written) as "written!""#,
         principal.tenant.0,
         batch.series.name.as_str(),
         batch.period.as_str(),
         seen.counter.last,
         seen.config_version,
-        columns.values.iter().max(),
+        last,
         columns.dates.iter().map(|date| date.to_jiff()).max().map(ToSqlx::to_sqlx) as _,
         seen.epoch,
         place.0,
@@ -133,7 +151,7 @@ async fn write_numbers(
         let what = format!("{} numbers decided, {} written", columns.values.len(), written.written);
         return Err(Error::corrupt(what));
     }
-    Ok(Place(place))
+    Ok(Moved { place: Place(place), last, shard_time: written.now.to_jiff() })
 }
 
 /// The columns of the claims to be written, in the order of their keys.
@@ -168,7 +186,7 @@ impl<'a> Claims<'a> {
     }
 
     /// The keys alone: they took nothing, they point at what was there.
-    async fn write_alone(&self, tx: &mut Tx, batch: &Batch<'_>) -> Result<(), Error> {
+    async fn write_alone(&self, tx: &mut Tx<'_>, batch: &Batch<'_>) -> Result<(), Error> {
         let (principal, _) = batch.orders[0];
         sqlx::query!(
             "insert into claim (tenant_id, series, key, fingerprint, operation, part, period, first, count, answer, at)

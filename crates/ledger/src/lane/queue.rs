@@ -13,6 +13,8 @@ pub(crate) const ORDERS: usize = 256;
 pub(crate) const DOCUMENTS: usize = 1_024;
 /// How many rounds lock the counter first after somebody else had moved it.
 const LOCKED: u32 = 64;
+/// How many rounds look first after somebody had repeated a key or a document: who does it once does it again.
+const LOOKED: u32 = 16;
 
 /// An order on its way, and what happened to it so far.
 #[derive(Debug)]
@@ -44,13 +46,15 @@ pub(crate) struct Queue<T> {
     most: usize,
     /// How many more rounds lock first.
     locked: u32,
+    /// How many more rounds look first.
+    looked: u32,
     /// Rounds that failed one after the other.
     failures: u32,
 }
 
 impl<T> Default for Queue<T> {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), documents: 0, most: ORDERS, locked: 0, failures: 0 }
+        Self { waiting: VecDeque::new(), documents: 0, most: ORDERS, locked: 0, looked: 0, failures: 0 }
     }
 }
 
@@ -58,6 +62,8 @@ impl<T> Default for Queue<T> {
 #[derive(Debug)]
 pub(crate) struct Round<T> {
     pub(crate) riders: Vec<Rider<T>>,
+    /// Whether to write without a look.
+    pub(crate) straight: bool,
     /// Whether to lock the counter before looking.
     pub(crate) lock: bool,
 }
@@ -110,13 +116,14 @@ impl<T> Queue<T> {
         let count = fits.count().max(1).min(self.waiting.len());
         let riders: Vec<_> = self.waiting.drain(..count).collect();
         self.documents -= riders.iter().map(|rider| rider.documents).sum::<usize>();
-        Round { riders, lock: self.locked > 0 }
+        Round { riders, straight: self.locked == 0 && self.looked == 0, lock: self.locked > 0 }
     }
 
     /// A round went well, and these of it have to ride again.
     pub(crate) fn went_well(&mut self, again: Vec<Rider<T>>) {
         self.failures = 0;
         self.locked = self.locked.saturating_sub(1);
+        self.looked = self.looked.saturating_sub(1);
         self.most = (self.most * 2).min(ORDERS);
         self.back(again);
     }
@@ -124,6 +131,7 @@ impl<T> Queue<T> {
     /// A round failed.
     pub(crate) fn failed(&mut self, mut riders: Vec<Rider<T>>, kind: Kind, unknown: bool, now: Instant) -> Next<T> {
         self.failures += 1;
+        self.looked = self.looked.max(1);
         let mut next = Next { pause: None, aside: None, given_up: Vec::new() };
         match kind {
             Kind::Final => {
@@ -132,6 +140,7 @@ impl<T> Queue<T> {
             }
             // Under the lock it can't happen again, so this costs one more attempt and no time.
             Kind::Moved => self.locked = LOCKED,
+            Kind::Unlooked => self.looked = LOOKED,
             Kind::Stale => {}
             Kind::InTheWay => {
                 // A look without the lock answers at least those who only repeat themselves.
