@@ -48,6 +48,7 @@ slugs! {
     PeriodClosed "period-closed" 409 "The period is closed";
     SeriesExhausted "series-exhausted" 409 "The series is exhausted";
     RangeExhausted "range-exhausted" 409 "The range is exhausted";
+    Chronology "chronology" 422 "The date goes back";
     DocumentConflict "document-conflict" 409 "The document has a number already";
     DocumentVoided "document-voided" 409 "The document's number is voided";
     NumberExists "number-exists" 409 "The number exists already";

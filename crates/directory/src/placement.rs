@@ -218,6 +218,7 @@ fn store_settings(settings: &Settings) -> Value {
         "gapless": settings.gapless,
         "overflow": settings.overflow.word(),
         "max_length": settings.max_length,
+        "chronology": settings.chronology.word(),
     })
 }
 
@@ -232,6 +233,8 @@ fn stored_settings(issuer: &str, stored: &Value) -> Result<Settings, Error> {
         gapless: stored["gapless"].as_bool().unwrap_or(true),
         overflow: text("overflow"),
         max_length: stored["max_length"].as_i64().and_then(|n| n.try_into().ok()).unwrap_or(-1),
+        // Series from before there was a choice say nothing.
+        chronology: stored["chronology"].as_str().unwrap_or("none").to_owned(),
     };
     draft.check().map_err(|errors| Error::corrupt(format!("a placement's settings: {errors:?}")))
 }

@@ -6,7 +6,7 @@ use crate::{
     MAX_VALUE,
     period::Period,
     refusal::Refusal,
-    series::{Settings, Status},
+    series::{Chronology, Settings, Status},
 };
 
 /// Whether a counter lets numbers through. It lives on the row that an issue locks, so a pause that was
@@ -48,6 +48,15 @@ pub struct Counter {
     pub gate: Gate,
     /// The last value of the present run, where it has an end.
     pub limit: Option<i64>,
+    /// The latest date that has a number.
+    pub last_date: Option<Date>,
+}
+
+impl Counter {
+    /// The counter of a period that has no number yet.
+    pub fn untouched(settings: &Settings, period: Period, gate: Gate) -> Self {
+        Self { period, last: settings.first - 1, gate, limit: None, last_date: None }
+    }
 }
 
 /// A value and its text.
@@ -68,9 +77,16 @@ pub fn next(settings: &Settings, status: Status, counter: &Counter, dates: &[Dat
         (Gate::Paused, _) | (_, Status::Paused) => return Err(Refusal::SeriesPaused),
     }
     let mut value = counter.last;
+    let mut last_date = counter.last_date.filter(|_| settings.chronology == Chronology::Strict);
     let mut numbers = Vec::with_capacity(dates.len());
     for date in dates {
         value += 1;
+        if let Some(last) = last_date.filter(|last| date < last) {
+            return Err(Refusal::Chronology { date: *date, last });
+        }
+        if settings.chronology == Chronology::Strict {
+            last_date = Some(*date);
+        }
         if let Some(limit) = counter.limit.filter(|limit| value > *limit) {
             return Err(Refusal::RangeExhausted { limit, wanted: dates.len() });
         }
@@ -89,7 +105,7 @@ mod tests {
     use crate::series::{Draft, tests::draft};
 
     fn counter(last: i64) -> Counter {
-        Counter { period: Period::named("all"), last, gate: Gate::Open, limit: None }
+        Counter { period: Period::named("all"), last, gate: Gate::Open, limit: None, last_date: None }
     }
 
     fn try_next(settings: &Settings, counter: &Counter, n: usize) -> Result<Vec<String>, Refusal> {
@@ -117,6 +133,18 @@ mod tests {
         let ranged = Counter { limit: Some(100), ..counter(99) };
         assert_eq!(try_next(&settings, &ranged, 1).unwrap(), ["100"]);
         assert!(matches!(try_next(&settings, &ranged, 2), Err(Refusal::RangeExhausted { limit: 100, .. })));
+    }
+
+    #[test]
+    fn strict_dates_follow_the_numbers() {
+        let (loose, strict) = (draft("{seq}", "never"), Draft { chronology: "strict".into(), ..draft("{seq}", "never") });
+        let dated = Counter { last_date: Some(date(2026, 3, 2)), ..counter(7) };
+        let ask = |draft: &Draft, dates: &[Date]| next(&draft.check().unwrap(), Status::Active, &dated, dates).map(|n| n.len());
+        assert_eq!(ask(&strict, &[date(2026, 3, 2), date(2026, 3, 2), date(2026, 3, 5)]), Ok(3));
+        let back = |day| Refusal::Chronology { date: date(2026, 3, 1), last: date(2026, 3, day) };
+        assert_eq!(ask(&strict, &[date(2026, 3, 1)]), Err(back(2)));
+        assert_eq!(ask(&strict, &[date(2026, 3, 4), date(2026, 3, 1)]), Err(back(4)), "nor inside one request");
+        assert_eq!(ask(&loose, &[date(2026, 3, 4), date(2026, 3, 1)]), Ok(2));
     }
 
     #[test]

@@ -50,6 +50,16 @@ pub enum Refusal {
         /// How many were asked for.
         wanted: usize,
     },
+    /// The date lies before one that a lower number has.
+    #[error(
+        "{date} is before {last}, the date of the latest number in this period, and this series keeps to the order of dates; date the document {last} or later"
+    )]
+    Chronology {
+        /// The date that goes back.
+        date: Date,
+        /// The latest date with a number.
+        last: Date,
+    },
     /// The reference already has a number under another date.
     #[error("document {reference} has number {number} of {date} already; ask with that date, or use another document_ref")]
     DocumentConflict {

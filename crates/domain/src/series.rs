@@ -44,6 +44,8 @@ pub struct Draft {
     pub overflow: String,
     /// See [`Settings::max_length`].
     pub max_length: i32,
+    /// See [`Settings::chronology`].
+    pub chronology: String,
 }
 
 /// What decides the numbers of a series. Checked as a whole: each setting fits the others.
@@ -65,6 +67,32 @@ pub struct Settings {
     pub overflow: Overflow,
     /// The longest text allowed, in characters.
     pub max_length: i32,
+    /// Whether a document may be dated before one with a lower number.
+    pub chronology: Chronology,
+}
+
+/// Whether dates must follow numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chronology {
+    /// They need not.
+    None,
+    /// A date may not go back inside a period.
+    Strict,
+}
+
+impl Chronology {
+    /// The word in the API and in the database.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Strict => "strict",
+        }
+    }
+
+    /// Reads the word; none if there is no such rule.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::None, Self::Strict].into_iter().find(|chronology| chronology.word() == word)
+    }
 }
 
 /// A series as it stands.
@@ -122,6 +150,10 @@ impl Draft {
         if overflow.is_none() {
             fail("/overflow", "must be refuse or widen".to_owned());
         }
+        let chronology = Chronology::from_word(&self.chronology);
+        if chronology.is_none() {
+            fail("/chronology", "must be none or strict".to_owned());
+        }
         // Names are found in any case; one zone is to have one spelling.
         let zone = TimeZone::get(&self.time_zone).ok();
         let spelled = zone.as_ref().and_then(|zone| zone.iana_name()) == Some(&self.time_zone);
@@ -135,8 +167,8 @@ impl Draft {
         if !(1..=longest).contains(&self.max_length) {
             fail("/max_length", format!("must be from 1 to {longest} characters"));
         }
-        let (Some(issuer), Some(pattern), Some(reset), Some(overflow), true) =
-            (issuer, pattern, reset, overflow, errors.is_empty())
+        let (Some(issuer), Some(pattern), Some(reset), Some(overflow), Some(chronology), true) =
+            (issuer, pattern, reset, overflow, chronology, errors.is_empty())
         else {
             return Err(errors);
         };
@@ -149,6 +181,7 @@ impl Draft {
             gapless: self.gapless,
             overflow,
             max_length: self.max_length,
+            chronology,
         };
         settings.check_fit().map(|()| settings).map_err(|error| vec![error])
     }
@@ -237,6 +270,7 @@ pub(crate) mod tests {
             gapless: true,
             overflow: "refuse".into(),
             max_length: 16,
+            chronology: "none".into(),
         }
     }
 
@@ -251,9 +285,13 @@ pub(crate) mod tests {
             gapless: true,
             overflow: "wrap".into(),
             max_length: 0,
+            chronology: "loose".into(),
         };
         let pointers: Vec<_> = bad.check().unwrap_err().into_iter().map(|e| e.pointer).collect();
-        assert_eq!(pointers, ["/issuer", "/pattern", "/reset", "/overflow", "/time_zone", "/first", "/max_length"]);
+        assert_eq!(
+            pointers,
+            ["/issuer", "/pattern", "/reset", "/overflow", "/chronology", "/time_zone", "/first", "/max_length"]
+        );
     }
 
     #[test]

@@ -177,6 +177,7 @@ impl From<Refusal> for Failed {
             Refusal::PeriodClosed(_) => Slug::PeriodClosed,
             Refusal::SeriesExhausted { .. } => Slug::SeriesExhausted,
             Refusal::RangeExhausted { .. } => Slug::RangeExhausted,
+            Refusal::Chronology { .. } => Slug::Chronology,
             Refusal::DocumentConflict { .. } => Slug::DocumentConflict,
             Refusal::DocumentVoided { .. } => Slug::DocumentVoided,
             Refusal::NumberExists(_) => Slug::NumberExists,

@@ -33,7 +33,7 @@ use domain::{
     series::{Series, Status},
     state::State,
 };
-use store::{Authority, Error, Seat, Snapshot, Stop, Tx, fault::Point};
+use store::{Error, Stop, Tx, fault::Point};
 
 use crate::{
     Answer, Ledger, Order,
@@ -111,12 +111,9 @@ impl Trouble {
     }
 }
 
-/// Runs the transaction.
-pub(crate) async fn run(ledger: &Ledger, seat: &mut Seat, batch: &Batch<'_>) -> Result<Done, Trouble> {
-    let (principal, _) = batch.orders[0];
+/// Runs the transaction, from its beginning in the tenant's name to its end.
+pub(crate) async fn run(ledger: &Ledger, mut tx: Tx<'_>, batch: &Batch<'_>) -> Result<Done, Trouble> {
     let asked = ledger.clock.instant();
-    let begun = Tx::begin_on(seat, Authority::Tenant(principal), Snapshot::PerStatement).await;
-    let mut tx = begun.map_err(Trouble::new(Kind::InTheWay))?;
     let done = match go_straight(ledger, &mut tx, batch, asked).await {
         Ok(None) => transact(ledger, &mut tx, batch, asked).await,
         Ok(Some(done)) => Ok((done, true)),
@@ -159,8 +156,8 @@ async fn go_straight(
     let Wrote::Moved(moved) = write(tx, batch, &fates, Some((&left.place, &left.seen))).await? else { return Ok(None) };
     ledger.agree(asked, moved.shard_time).map_err(|stop| Trouble { kind: Kind::Final, stop })?;
     let outcomes = answer(tx, batch, fates).await.map_err(Trouble::new(Kind::OneOfThem))?;
-    let counter = Counter { last: moved.last, ..left.seen.counter.clone() };
-    let left = Left { place: moved.place, seen: Seen { counter, ..left.seen } };
+    let mut left = left.clone();
+    left.moved(moved.place, moved.last, moved.last_date);
     Ok(Some(Done { outcomes, left: Some(left) }))
 }
 
@@ -195,12 +192,11 @@ async fn transact(ledger: &Ledger, tx: &mut Tx<'_>, batch: &Batch<'_>, asked: ji
     }
     let wrote = write(tx, batch, &fates, place.as_ref().zip(look.seen.as_ref())).await?;
     let written = !matches!(wrote, Wrote::Nothing);
-    if let (Wrote::Moved(moved), Some(seen)) = (wrote, &mut look.seen) {
-        seen.counter.last = moved.last;
-        place = Some(moved.place);
+    let mut left = place.zip(look.seen).map(|(place, seen)| Left { place, seen });
+    if let (Wrote::Moved(moved), Some(left)) = (wrote, &mut left) {
+        left.moved(moved.place, moved.last, moved.last_date);
     }
     let outcomes = answer(tx, batch, fates).await.map_err(Trouble::new(Kind::OneOfThem))?;
-    let left = place.zip(look.seen).map(|(place, seen)| Left { place, seen });
     Ok((Done { outcomes, left }, written))
 }
 
@@ -244,7 +240,7 @@ async fn decide(tx: &mut Tx<'_>, batch: &Batch<'_>, look: &Look) -> Result<Vec<F
             Status::Paused => Gate::Paused,
             Status::Closed => Gate::Closed,
         };
-        Counter { period: batch.period.clone(), last: batch.series.settings.first - 1, gate, limit: None }
+        Counter::untouched(&batch.series.settings, batch.period.clone(), gate)
     };
     let counter = look.seen.as_ref().map_or_else(unopened, |seen| seen.counter.clone());
     let orders: Vec<&Order> = batch.orders.iter().map(|(_, order)| *order).collect();

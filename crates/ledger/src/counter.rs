@@ -6,8 +6,8 @@ use domain::{
     period::Period,
     principal::Principal,
 };
-use jiff::Timestamp;
-use jiff_sqlx::ToSqlx;
+use jiff::{Timestamp, civil::Date};
+use jiff_sqlx::{Date as SqlDate, ToSqlx};
 use store::{Error, Tx};
 
 /// Which version of a counter's row: its place in the table (PostgreSQL, "System Columns", `ctid`). A hint and no more:
@@ -20,6 +20,15 @@ pub(crate) struct Place(pub(crate) String);
 pub(crate) struct Left {
     pub(crate) place: Place,
     pub(crate) seen: Seen,
+}
+
+impl Left {
+    /// It took a step.
+    pub(crate) fn moved(&mut self, place: Place, last: i64, last_date: Option<Date>) {
+        self.place = place;
+        self.seen.counter.last = last;
+        self.seen.counter.last_date = self.seen.counter.last_date.max(last_date);
+    }
 }
 
 /// A counter as one statement saw it, with the run that its next value belongs to.
@@ -89,7 +98,7 @@ pub(crate) async fn look_at(
     (keys, references): (&[&str], &[&str]),
 ) -> Result<Look, Error> {
     let row = sqlx::query!(
-        r#"select c.last as "last?", c.gate as "gate?", c.config_version as "config_version?", c.epoch as "epoch?",
+        r#"select c.last as "last?", c.last_date as "last_date?: SqlDate", c.gate as "gate?", c.config_version as "config_version?", c.epoch as "epoch?",
                   r.first as "first?", r."limit" as "limit?", clock_timestamp() as "now!",
                   array(select k.place from unnest($5::text[]) with ordinality k (key, place)
                          cross join lateral (select from claim where tenant_id = $1 and series = $2 and claim.key = k.key offset 0) c)
@@ -98,7 +107,7 @@ pub(crate) async fn look_at(
                          cross join lateral (select from number
                            where tenant_id = $1 and series = $2 and document_ref = d.reference offset 0) n) as "numbered!"
              from (select) it
-             left join lateral (select last, gate, config_version, epoch from counter
+             left join lateral (select last, last_date, gate, config_version, epoch from counter
                where ctid = $4::text::tid and tenant_id = $1 and series = $2 and part = 0 and period = $3) c on true
              left join lateral (select first, "limit" from run
                where tenant_id = $1 and series = $2 and part = 0 and period = $3 and first <= c.last + 1
@@ -116,7 +125,8 @@ pub(crate) async fn look_at(
         (Some(last), Some(gate), Some(config_version), Some(epoch)) => {
             let gate = Gate::from_word(&gate).ok_or_else(|| Error::corrupt("a counter's gate"))?;
             let run_first = row.first.ok_or_else(|| Error::corrupt(format!("counter {series} {period} has no run")))?;
-            let counter = Counter { period: period.clone(), last, gate, limit: row.limit };
+            let counter =
+                Counter { period: period.clone(), last, gate, limit: row.limit, last_date: row.last_date.map(SqlDate::to_jiff) };
             Some(Seen { counter, config_version, epoch, run_first })
         }
         _ => None,
@@ -184,7 +194,7 @@ pub(crate) async fn look(
     period: &Period,
 ) -> Result<Option<Counter>, Error> {
     let row = sqlx::query!(
-        r#"select c.last, c.gate, r."limit" as "limit?" from counter c
+        r#"select c.last, c.last_date as "last_date: SqlDate", c.gate, r."limit" as "limit?" from counter c
              left join lateral (select "limit" from run r
                where r.tenant_id = c.tenant_id and r.series = c.series and r.part = c.part and r.period = c.period
                  and r.first <= c.last + 1 order by r.first desc limit 1) r on true
@@ -201,6 +211,7 @@ pub(crate) async fn look(
             last: row.last,
             gate: Gate::from_word(&row.gate).ok_or_else(|| Error::corrupt("a counter's gate"))?,
             limit: row.limit,
+            last_date: row.last_date.map(SqlDate::to_jiff),
         })
     })
     .transpose()

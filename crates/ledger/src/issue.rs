@@ -5,7 +5,6 @@
 
 use domain::{
     id::{DocumentRef, IdempotencyKey, OperationId, SeriesName},
-    period::Period,
     principal::Principal,
     refusal::Refusal,
     series::Series,
@@ -67,10 +66,10 @@ impl Order {
         self.members.iter().filter_map(|member| member.document_ref.as_ref())
     }
 
-    /// The period of its first document: all that it can tell of its counter before it was looked at.
-    fn period(&self, series: &Series) -> Period {
+    /// The date of its first document.
+    pub(crate) fn date(&self, series: &Series) -> Date {
         let dated = self.members.first().and_then(|member| member.document_date);
-        series.settings.period(dated.unwrap_or_else(|| series.settings.today(self.at)))
+        dated.unwrap_or_else(|| series.settings.today(self.at))
     }
 }
 
@@ -88,7 +87,7 @@ impl Ledger {
         for _ in 0..LEGS {
             let series = self.remembered_series(shard, principal, &order.series).await?;
             let series = series.ok_or_else(|| Refusal::NotFound(format!("series {}", order.series)))?;
-            let period = sent_on.unwrap_or_else(|| order.period(&series));
+            let period = sent_on.unwrap_or_else(|| series.settings.period(order.date(&series)));
             let lane = LaneKey { shard: shard.to_owned(), tenant: principal.tenant, series: order.series.clone(), period };
             match self.ride(lane, principal, order, deadline).await? {
                 Told::Answered(answer) => return answer,

@@ -13,13 +13,13 @@
 //! | fairness | a lane keeps its connection from round to round only while the pool has more; the pool serves lanes in the order of asking |
 //! | bounds | documents waiting per lane and in all, a deadline per rider, a limit per attempt |
 //! | cancellation | a lane is a task of its own: a caller who leaves takes nobody along, and its own order is carried out |
-//! | order | riders keep the order of arrival, which is the order of values |
+//! | order | riders keep the order of arrival, which is the order of values; in a strict series those of one round are ordered by date first |
 
 mod queue;
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use domain::{
@@ -27,10 +27,14 @@ use domain::{
     period::Period,
     principal::Principal,
     refusal::Refusal,
+    series::{Chronology, Series},
 };
 use quick_cache::sync::Cache;
-use store::{Error, Seat, Stop};
-use tokio::{sync::oneshot, time::Instant};
+use store::{Authority, Error, Seat, Snapshot, Stop, Tx};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, error::Elapsed},
+};
 
 use crate::{
     Answer, Ledger, Order, PATIENCE,
@@ -60,6 +64,12 @@ pub(crate) enum Told {
     Answered(Result<Answer, Stop>),
     /// Its documents are of another period; here is the order back.
     Elsewhere(Period, Box<Order>),
+}
+
+/// A transaction that has begun, and what is known of the series.
+struct Begun<'s> {
+    series: Arc<Series>,
+    tx: Tx<'s>,
 }
 
 /// An order, who asks, and where the answer is waited for.
@@ -191,16 +201,34 @@ impl Ledger {
                 driver.ended = true;
                 return;
             }
-            let Some(round) = self.lanes.with(key, Queue::board) else { return };
-            self.round(key, round, &mut seat).await;
+            let next = self.lanes.with(key, |lane| lane.next().map(|rider| rider.what.principal));
+            let Some(principal) = next.flatten() else { return };
+            self.round(key, &principal, &mut seat).await;
         }
     }
 
-    async fn round(&self, key: &LaneKey, round: Round<Fare>, seat: &mut Option<Seat>) {
-        let left = self.lanes.left.get(key);
-        let Round { riders, straight, lock } = round;
-        match self.attempt(key, &riders, seat, (left, straight, lock)).await {
+    async fn round(&self, key: &LaneKey, principal: &Principal, seat: &mut Option<Seat>) {
+        let limit = Instant::now() + PATIENCE.attempt;
+        let mut taken = seat.take();
+        let (riders, done) = {
+            let begun = self.begin(key, principal, &mut taken, limit).await;
+            // Whoever came while the transaction began rides along.
+            let Some(Round { mut riders, straight, lock }) = self.lanes.with(key, Queue::board) else { return };
+            let done = match begun {
+                Ok(begun) => {
+                    if begun.series.settings.chronology == Chronology::Strict {
+                        // None of them has an answer yet, so that nobody is refused for having come a moment late.
+                        riders.sort_by_key(|rider| rider.what.order.date(&begun.series));
+                    }
+                    self.carry(key, begun, &riders, (straight, lock), limit).await
+                }
+                Err(trouble) => Err(trouble),
+            };
+            (riders, done)
+        };
+        match done {
             Ok(done) => {
+                *seat = taken.filter(|_| !self.shard(&key.shard).is_ok_and(Seat::is_wanted));
                 if let Some(left) = done.left {
                     self.lanes.left.insert(key.clone(), left);
                 }
@@ -233,37 +261,47 @@ impl Ledger {
         }
     }
 
-    /// One transaction, given up after a while: nothing but a clock can tell a server that is gone without a word.
+    /// Begins a transaction, on the seat that is kept or on another.
     ///
-    /// The seat is kept only from a transaction that went well to the next, and only while nobody wants it.
-    async fn attempt(
+    /// A seat is kept only from a transaction that went well to the next, and only while nobody else wants it.
+    async fn begin<'s>(
         &self,
         key: &LaneKey,
-        riders: &[Rider<Fare>],
-        kept: &mut Option<Seat>,
-        (left, straight, lock): (Option<Left>, bool, bool),
-    ) -> Result<Done, Trouble> {
-        let attempt = async {
-            let principal = &riders[0].what.principal;
+        principal: &Principal,
+        seat: &'s mut Option<Seat>,
+        limit: Instant,
+    ) -> Result<Begun<'s>, Trouble> {
+        let begin = async {
             let series = self.remembered_series(&key.shard, principal, &key.series).await;
             let series = series.map_err(|stop| Trouble { kind: Kind::Lost, stop })?;
             let gone = || Trouble { kind: Kind::Final, stop: Refusal::NotFound(format!("series {}", key.series)).into() };
             let series = series.ok_or_else(gone)?;
             let pool = self.shard(&key.shard).map_err(|error| Trouble { kind: Kind::Final, stop: error.into() })?;
-            let orders = riders.iter().map(|rider| (&rider.what.principal, &rider.what.order)).collect();
-            let mut seat = match kept.take() {
+            let seat = match seat {
                 Some(seat) => seat,
-                None => Seat::take(pool).await.map_err(Trouble::new(Kind::InTheWay))?,
+                none => none.insert(Seat::take(pool).await.map_err(Trouble::new(Kind::InTheWay))?),
             };
-            let batch = Batch { series: &series, period: &key.period, orders, left, straight, lock };
-            let done = batch::run(self, &mut seat, &batch).await?;
-            *kept = Some(seat).filter(|_| !Seat::is_wanted(pool));
-            Ok(done)
+            let tx = Tx::begin_on(seat, Authority::Tenant(principal), Snapshot::PerStatement).await;
+            Ok(Begun { series, tx: tx.map_err(Trouble::new(Kind::InTheWay))? })
         };
-        match tokio::time::timeout(PATIENCE.attempt, attempt).await {
-            Ok(done) => done,
-            Err(late) => Err(Trouble { kind: Kind::Lost, stop: Error::Unknown(late.into()).into() }),
-        }
+        let nothing_yet = |late: Elapsed| Trouble { kind: Kind::Lost, stop: Error::Unavailable(late.into()).into() };
+        tokio::time::timeout_at(limit, begin).await.map_err(nothing_yet)?
+    }
+
+    /// One transaction, given up after a while: nothing but a clock can tell a server that is gone without a word.
+    async fn carry(
+        &self,
+        key: &LaneKey,
+        Begun { series, tx }: Begun<'_>,
+        riders: &[Rider<Fare>],
+        (straight, lock): (bool, bool),
+        limit: Instant,
+    ) -> Result<Done, Trouble> {
+        let orders = riders.iter().map(|rider| (&rider.what.principal, &rider.what.order)).collect();
+        let left = self.lanes.left.get(key);
+        let batch = Batch { series: &series, period: &key.period, orders, left, straight, lock };
+        let unknown = |late: Elapsed| Trouble { kind: Kind::Lost, stop: Error::Unknown(late.into()).into() };
+        tokio::time::timeout_at(limit, batch::run(self, tx, &batch)).await.map_err(unknown)?
     }
 
     /// Beside the lane, again and again while that may help.
@@ -274,7 +312,11 @@ impl Ledger {
             let riders = [Rider::new(what, 1, deadline)];
             let patience = store::Patience { whole: deadline.saturating_duration_since(Instant::now()), ..PATIENCE };
             let done = store::repeat(patience, || async {
-                let done = ledger.attempt(&key, &riders, &mut None, (None, false, true)).await;
+                let (limit, mut seat) = (Instant::now() + PATIENCE.attempt, None);
+                let done = match ledger.begin(&key, &riders[0].what.principal, &mut seat, limit).await {
+                    Ok(begun) => ledger.carry(&key, begun, &riders, (false, true), limit).await,
+                    Err(trouble) => Err(trouble),
+                };
                 if matches!(&done, Err(trouble) if trouble.kind == Kind::Stale) {
                     ledger.series.remove(&(key.tenant, key.series.clone()));
                 }

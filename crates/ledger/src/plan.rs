@@ -65,6 +65,8 @@ pub(crate) fn plan(series: &Series, counter: &Counter, orders: &[&Order], mut kn
             }
             let fate = decide(series, &counter, order, &known.numbers);
             if let Ok(Fate::Numbered(planned)) = &fate {
+                let latest = planned.iter().filter(|planned| planned.new).map(|planned| planned.number.document_date).max();
+                counter.last_date = counter.last_date.max(latest);
                 counter.last += i64::try_from(planned.iter().filter(|planned| planned.new).count()).unwrap_or(i64::MAX);
                 documents.extend(order.references().map(DocumentRef::as_str).filter(|it| !known.numbers.contains_key(*it)));
             }

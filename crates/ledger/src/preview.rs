@@ -44,8 +44,7 @@ impl Ledger {
             let period = series.settings.period(date);
             let counter = counter::look(&mut tx, principal, name, &period).await?;
             tx.end().await?;
-            let untouched = || Counter { period: period.clone(), last: series.settings.first - 1, gate: Gate::Open, limit: None };
-            let counter = counter.unwrap_or_else(untouched);
+            let counter = counter.unwrap_or_else(|| Counter::untouched(&series.settings, period.clone(), Gate::Open));
             let numbers = next(&series.settings, series.status, &counter, &vec![date; count])?;
             Ok(Preview { period, numbers })
         })

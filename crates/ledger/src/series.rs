@@ -7,7 +7,7 @@ use domain::{
     pattern::{Overflow, Pattern},
     period::Reset,
     principal::Principal,
-    series::{Series, Settings, Status},
+    series::{Chronology, Series, Settings, Status},
 };
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
@@ -42,8 +42,8 @@ impl Ledger {
         let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
         sqlx::query!(
             "insert into series (tenant_id, series, issuer, pattern, reset, time_zone, first, gapless, overflow, max_length,
-                                 epoch, created_at, created_by)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+                                 chronology, epoch, created_at, created_by)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
              on conflict (tenant_id, series) do nothing",
             principal.tenant.0,
             new.name.as_str(),
@@ -55,6 +55,7 @@ impl Ledger {
             new.settings.gapless,
             new.settings.overflow.word(),
             new.settings.max_length,
+            new.settings.chronology.word(),
             new.epoch,
             new.at.to_sqlx() as _,
             new.by
@@ -99,7 +100,7 @@ impl Ledger {
 pub(crate) async fn read(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesName) -> Result<Option<Series>, Error> {
     let row = sqlx::query_as!(
         Row,
-        "select issuer, pattern, reset, time_zone, first, gapless, overflow, max_length, status, version
+        "select issuer, pattern, reset, time_zone, first, gapless, overflow, max_length, chronology, status, version
            from series where tenant_id = $1 and series = $2",
         principal.tenant.0,
         name.as_str()
@@ -118,6 +119,7 @@ struct Row {
     gapless: bool,
     overflow: String,
     max_length: i32,
+    chronology: String,
     status: String,
     version: i64,
 }
@@ -134,6 +136,7 @@ impl Row {
             gapless: self.gapless,
             overflow: Overflow::from_word(&self.overflow).ok_or_else(|| odd("overflow"))?,
             max_length: self.max_length,
+            chronology: Chronology::from_word(&self.chronology).ok_or_else(|| odd("chronology"))?,
         };
         let status = Status::from_word(&self.status).ok_or_else(|| odd("status"))?;
         Ok(Series { name: name.clone(), settings, status, version: self.version })

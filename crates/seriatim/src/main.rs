@@ -14,6 +14,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// Rust's usual one on Linux spends an eighth of a busy gateway's time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Legally sequential document numbers as a service: never twice, never lost.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]

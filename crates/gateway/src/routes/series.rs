@@ -105,6 +105,7 @@ fn check(body: &CreateSeries) -> Result<(SeriesName, Settings), Failed> {
         gapless: body.gapless,
         overflow: body.overflow.clone(),
         max_length: body.max_length,
+        chronology: body.chronology.clone(),
     };
     match (name, draft.check()) {
         (Some(name), Ok(settings)) if errors.is_empty() => Ok((name, settings)),
@@ -121,7 +122,6 @@ fn not_yet(body: &CreateSeries) -> impl Iterator<Item = FieldError> {
     let checks = [
         ("/fiscal_year", body.fiscal_year == plain.fiscal_year),
         ("/gapless", body.gapless == plain.gapless),
-        ("/chronology", body.chronology == plain.chronology),
         ("/max_days_ahead", body.max_days_ahead == plain.max_days_ahead),
         ("/release", body.release == plain.release),
         ("/reservation_ttl_seconds", body.reservation_ttl_seconds == plain.reservation_ttl_seconds),
@@ -145,6 +145,7 @@ fn words(series: &Series) -> api::Series {
             gapless: settings.gapless,
             overflow: settings.overflow.word().to_owned(),
             max_length: settings.max_length,
+            chronology: settings.chronology.word().to_owned(),
             ..CreateSeries::new(series.name.to_string(), settings.pattern.source())
         },
         status: series.status.word().to_owned(),

@@ -1,7 +1,7 @@
 //! The one write: counter, claims and numbers in one statement.
 
 use domain::refusal::Refusal;
-use jiff::Timestamp;
+use jiff::{Timestamp, civil::Date};
 use jiff_sqlx::ToSqlx;
 use serde_json::{Value, json};
 use store::{Error, Tx};
@@ -26,8 +26,10 @@ pub(super) enum Wrote {
 pub(super) struct Moved {
     /// Where its row is now.
     pub(super) place: Place,
-    /// What it says now.
+    /// Its last value now.
     pub(super) last: i64,
+    /// The latest date of those that it moved for.
+    pub(super) last_date: Option<Date>,
     /// The shard's clock.
     pub(super) shard_time: Timestamp,
 }
@@ -90,6 +92,7 @@ async fn write_numbers(
 ) -> Result<Moved, Error> {
     let (principal, _) = batch.orders[0];
     let last = columns.values.iter().max().copied().unwrap_or(seen.counter.last);
+    let last_date = columns.dates.iter().map(|date| date.to_jiff()).max();
     let written = sqlx::query!(
         r#"with moved as (
              update counter set last = $6, last_date = greatest(last_date, $7)
@@ -121,7 +124,7 @@ async fn write_numbers(
         seen.counter.last,
         seen.config_version,
         last,
-        columns.dates.iter().map(|date| date.to_jiff()).max().map(ToSqlx::to_sqlx) as _,
+        last_date.map(ToSqlx::to_sqlx) as _,
         seen.epoch,
         place.0,
         &claims.keys as _,
@@ -151,7 +154,7 @@ async fn write_numbers(
         let what = format!("{} numbers decided, {} written", columns.values.len(), written.written);
         return Err(Error::corrupt(what));
     }
-    Ok(Moved { place: Place(place), last, shard_time: written.now.to_jiff() })
+    Ok(Moved { place: Place(place), last, last_date, shard_time: written.now.to_jiff() })
 }
 
 /// The columns of the claims to be written, in the order of their keys.

@@ -89,6 +89,11 @@ impl<T> Queue<T> {
         self.waiting.is_empty()
     }
 
+    /// Who rides next.
+    pub(crate) fn next(&self) -> Option<&Rider<T>> {
+        self.waiting.front()
+    }
+
     /// The last in the queue.
     pub(crate) fn join(&mut self, rider: Rider<T>) {
         self.documents += rider.documents;
@@ -109,6 +114,7 @@ impl<T> Queue<T> {
     /// The next round; empty if nobody waits.
     pub(crate) fn board(&mut self) -> Round<T> {
         let mut documents = 0;
+
         let fits = self.waiting.iter().take(self.most).take_while(|rider| {
             documents += rider.documents;
             documents <= DOCUMENTS
