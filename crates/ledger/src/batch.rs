@@ -14,9 +14,9 @@
 //! this counter since that snapshot, and 3 missed no key or document of it. With other gateways at work it would often
 //! find the counter moved; then the next attempt locks first.
 //!
-//! A counter that only this gateway works on is where its last round left it, and hardly anybody repeats a key. Then 3
-//! would say what is known, and 5 goes without: its conditions and the unique indexes find out if that is wrong, nothing
-//! is kept, and the next attempt looks. A refusal is never said without a look.
+//! A counter that only this gateway works on is where its last round left it, one that 2 has locked is where 2 says, and
+//! hardly anybody repeats a key. Then 3 would say what is known, and 5 goes without: its conditions and the unique indexes
+//! find out if that is wrong, nothing is kept, and the next attempt looks. A refusal is never said without a look.
 //!
 //! What can't be excluded by the counter's row is caught by unique indexes: the same key or document under another
 //! period's counter makes 5 fail; the batch is run again and then finds it in 3. Claims are written in the order of
@@ -50,7 +50,7 @@ pub(crate) struct Batch<'a> {
     pub(crate) period: &'a Period,
     /// Who asks for what, all of one tenant; never empty.
     pub(crate) orders: Vec<(&'a Principal, &'a Order)>,
-    /// What the counter was last.
+    /// What the counter was last, as far as this gateway knows.
     pub(crate) left: Option<Left>,
     /// Whether to write without a look, if the counter is as it was left and nobody repeats themselves.
     pub(crate) straight: bool,
@@ -112,13 +112,8 @@ impl Trouble {
 }
 
 /// Runs the transaction, from its beginning in the tenant's name to its end.
-pub(crate) async fn run(ledger: &Ledger, mut tx: Tx<'_>, batch: &Batch<'_>) -> Result<Done, Trouble> {
-    let asked = ledger.clock.instant();
-    let done = match go_straight(ledger, &mut tx, batch, asked).await {
-        Ok(None) => transact(ledger, &mut tx, batch, asked).await,
-        Ok(Some(done)) => Ok((done, true)),
-        Err(trouble) => Err(trouble),
-    };
+pub(crate) async fn run(ledger: &Ledger, mut tx: Tx<'_>, batch: Batch<'_>) -> Result<Done, Trouble> {
+    let done = transact(ledger, &mut tx, batch).await;
     match done {
         Ok((done, true)) => {
             tx.reach(Point::AfterWrite).await.map_err(Trouble::new(Kind::OneOfThem))?;
@@ -133,7 +128,22 @@ pub(crate) async fn run(ledger: &Ledger, mut tx: Tx<'_>, batch: &Batch<'_>) -> R
     }
 }
 
-/// Statement 5 alone, as if 3 had seen what this gateway's last round left and none of the keys and documents. It
+/// All but the end. True where something was written.
+async fn transact(ledger: &Ledger, tx: &mut Tx<'_>, mut batch: Batch<'_>) -> Result<(Done, bool), Trouble> {
+    let asked = ledger.clock.instant();
+    tx.reach(Point::BeforeClaim).await.map_err(Trouble::new(Kind::InTheWay))?;
+    if batch.lock {
+        let (principal, _) = batch.orders[0];
+        let locked = counter::lock(tx, principal, &batch.series.name, batch.period).await;
+        batch.left = locked.map_err(Trouble::new(Kind::InTheWay))?;
+    }
+    match go_straight(ledger, tx, &batch, asked).await? {
+        Some(done) => Ok((done, true)),
+        None => go_looking(ledger, tx, &batch, asked).await,
+    }
+}
+
+/// Statement 5 alone, as if 3 had seen the counter as it is known, and none of the keys and documents. It
 /// changes nothing where that is not so: the counter's conditions and the unique indexes say it. None where there is
 /// something to look for.
 async fn go_straight(
@@ -145,7 +155,6 @@ async fn go_straight(
     let Some(left) = batch.left.as_ref().filter(|left| batch.straight && left.seen.config_version == batch.series.version) else {
         return Ok(None);
     };
-    tx.reach(Point::BeforeClaim).await.map_err(Trouble::new(Kind::InTheWay))?;
     let orders: Vec<&Order> = batch.orders.iter().map(|(_, order)| *order).collect();
     let fates = plan(batch.series, &left.seen.counter, &orders, Known::default());
     // A no is said only to what was looked at.
@@ -161,14 +170,18 @@ async fn go_straight(
     Ok(Some(Done { outcomes, left: Some(left) }))
 }
 
-/// All but the end. True where something was written.
-async fn transact(ledger: &Ledger, tx: &mut Tx<'_>, batch: &Batch<'_>, asked: jiff::Timestamp) -> Result<(Done, bool), Trouble> {
+/// The same with a look. True where something was written.
+async fn go_looking(
+    ledger: &Ledger,
+    tx: &mut Tx<'_>,
+    batch: &Batch<'_>,
+    asked: jiff::Timestamp,
+) -> Result<(Done, bool), Trouble> {
     let series = batch.series;
-    tx.reach(Point::BeforeClaim).await.map_err(Trouble::new(Kind::InTheWay))?;
     let (principal, _) = batch.orders[0];
     let place = match &batch.left {
-        _ if batch.lock => counter::lock(tx, principal, &series.name, batch.period).await,
         Some(left) => Ok(Some(left.place.clone())),
+        None if batch.lock => Ok(None),
         None => counter::find(tx, principal, &series.name, batch.period).await,
     };
     let mut place = place.map_err(Trouble::new(Kind::InTheWay))?;
@@ -186,7 +199,8 @@ async fn transact(ledger: &Ledger, tx: &mut Tx<'_>, batch: &Batch<'_>, asked: ji
         let (_, order) = batch.orders[0];
         let opened = counter::open(tx, principal, &series.name, batch.period, order.at).await;
         opened.map_err(Trouble::new(Kind::InTheWay))?;
-        place = counter::lock(tx, principal, &series.name, batch.period).await.map_err(Trouble::new(Kind::InTheWay))?;
+        let locked = counter::lock(tx, principal, &series.name, batch.period).await;
+        place = locked.map_err(Trouble::new(Kind::InTheWay))?.map(|left| left.place);
         look = self::look(tx, batch, place.as_ref()).await?;
         fates = decide(tx, batch, &look).await?;
     }

@@ -70,21 +70,39 @@ pub(crate) async fn find(
     Ok(place.fetch_optional(tx.db()).await?.map(Place))
 }
 
-/// The same, and nobody else moves it until this transaction ends.
+/// The counter as it is, and nobody else moves it until this transaction ends.
 pub(crate) async fn lock(
     tx: &mut Tx<'_>,
     principal: &Principal,
     series: &SeriesName,
     period: &Period,
-) -> Result<Option<Place>, Error> {
-    let place = sqlx::query_scalar!(
-        r#"select ctid::text as "place!" from counter where tenant_id = $1 and series = $2 and part = 0 and period = $3
-              for no key update"#,
+) -> Result<Option<Left>, Error> {
+    let row = sqlx::query!(
+        r#"select c.ctid::text as "place!", c.last, c.last_date as "last_date: SqlDate", c.gate, c.config_version, c.epoch,
+                  r.first as "first?", r."limit" as "limit?"
+             from counter c
+             left join lateral (select first, "limit" from run
+               where tenant_id = $1 and series = $2 and part = 0 and period = $3 and first <= c.last + 1
+               order by first desc limit 1) r on true
+            where c.tenant_id = $1 and c.series = $2 and c.part = 0 and c.period = $3
+              for no key update of c"#,
         principal.tenant.0,
         series.as_str(),
         period.as_str()
-    );
-    Ok(place.fetch_optional(tx.db()).await?.map(Place))
+    )
+    .fetch_optional(tx.db())
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let counter = Counter {
+        period: period.clone(),
+        last: row.last,
+        gate: Gate::from_word(&row.gate).ok_or_else(|| Error::corrupt("a counter's gate"))?,
+        limit: row.limit,
+        last_date: row.last_date.map(SqlDate::to_jiff),
+    };
+    let run_first = row.first.ok_or_else(|| Error::corrupt(format!("counter {series} {period} has no run")))?;
+    let seen = Seen { counter, config_version: row.config_version, epoch: row.epoch, run_first };
+    Ok(Some(Left { place: Place(row.place), seen }))
 }
 
 /// One look at everything. Each key and each reference is one index look-up: on a table that was never analysed the

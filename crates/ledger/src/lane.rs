@@ -91,11 +91,13 @@ pub(crate) struct Lanes {
     open: Mutex<Open>,
     /// What counters were last.
     left: Cache<LaneKey, Left>,
+    /// Where others were at work too when the lane was last open: how many of its rounds are still to lock first.
+    contended: Cache<LaneKey, u32>,
 }
 
 impl Default for Lanes {
     fn default() -> Self {
-        Self { open: Mutex::default(), left: Cache::new(REMEMBERED) }
+        Self { open: Mutex::default(), left: Cache::new(REMEMBERED), contended: Cache::new(REMEMBERED) }
     }
 }
 
@@ -123,7 +125,9 @@ impl Lanes {
             lane.join(rider);
             return Ok(false);
         }
-        open.lanes.entry(key.clone()).or_default().join(rider);
+        let mut lane = Queue::new(self.contended.remove(key).map_or(0, |(_, rounds)| rounds));
+        lane.join(rider);
+        open.lanes.insert(key.clone(), lane);
         Ok(true)
     }
 
@@ -142,8 +146,8 @@ impl Lanes {
     fn close_if_empty(&self, key: &LaneKey) -> bool {
         let mut open = self.open();
         let empty = open.lanes.get(key).is_none_or(Queue::is_empty);
-        if empty {
-            open.lanes.remove(key);
+        if empty && let Some(lane) = open.lanes.remove(key).filter(|lane| lane.locked() > 0) {
+            self.contended.insert(key.clone(), lane.locked());
         }
         empty
     }
@@ -301,7 +305,7 @@ impl Ledger {
         let left = self.lanes.left.get(key);
         let batch = Batch { series: &series, period: &key.period, orders, left, straight, lock };
         let unknown = |late: Elapsed| Trouble { kind: Kind::Lost, stop: Error::Unknown(late.into()).into() };
-        tokio::time::timeout_at(limit, batch::run(self, tx, &batch)).await.map_err(unknown)?
+        tokio::time::timeout_at(limit, batch::run(self, tx, batch)).await.map_err(unknown)?
     }
 
     /// Beside the lane, again and again while that may help.

@@ -70,7 +70,7 @@ pub(super) async fn write(
         // Unlocked, it is mostly the counter's row that was waited for.
         Error::Busy(_) if !batch.lock => Trouble::new(Kind::Moved)(error),
         // Nobody looked whether a key or a document is there already, and one is, or something else is in the way.
-        Error::Conflict { .. } if batch.straight => Trouble::new(Kind::Unlooked)(error),
+        Error::Conflict { .. } | Error::Failed(_) if batch.straight => Trouble::new(Kind::Unlooked)(error),
         // A text that stands on a document already is a business no, once it is known whose it would be: alone.
         Error::Conflict { .. } if error.is_conflict("number_text") => {
             let text = numbers.first().map(|(number, ..)| number.number.clone()).unwrap_or_default();

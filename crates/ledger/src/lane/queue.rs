@@ -52,12 +52,6 @@ pub(crate) struct Queue<T> {
     failures: u32,
 }
 
-impl<T> Default for Queue<T> {
-    fn default() -> Self {
-        Self { waiting: VecDeque::new(), documents: 0, most: ORDERS, locked: 0, looked: 0, failures: 0 }
-    }
-}
-
 /// Who rides together.
 #[derive(Debug)]
 pub(crate) struct Round<T> {
@@ -80,6 +74,16 @@ pub(crate) struct Next<T> {
 }
 
 impl<T> Queue<T> {
+    /// An empty one, whose next rounds lock first.
+    pub(crate) fn new(locked: u32) -> Self {
+        Self { waiting: VecDeque::new(), documents: 0, most: ORDERS, locked, looked: 0, failures: 0 }
+    }
+
+    /// How many more rounds lock first.
+    pub(crate) fn locked(&self) -> u32 {
+        self.locked
+    }
+
     /// How many documents wait.
     pub(crate) fn documents(&self) -> usize {
         self.documents
@@ -122,7 +126,7 @@ impl<T> Queue<T> {
         let count = fits.count().max(1).min(self.waiting.len());
         let riders: Vec<_> = self.waiting.drain(..count).collect();
         self.documents -= riders.iter().map(|rider| rider.documents).sum::<usize>();
-        Round { riders, straight: self.locked == 0 && self.looked == 0, lock: self.locked > 0 }
+        Round { riders, straight: self.looked == 0, lock: self.locked > 0 }
     }
 
     /// A round went well, and these of it have to ride again.

@@ -63,7 +63,7 @@ impl Run {
     fn new(seed: u64) -> Self {
         Self {
             dice: Dice(seed),
-            queue: Queue::default(),
+            queue: Queue::new(0),
             model: Model::default(),
             now: Instant::now(),
             heard: BTreeMap::new(),
@@ -229,7 +229,7 @@ fn ids(riders: &[Rider<Ask>]) -> Vec<u64> {
 
 #[test]
 fn the_order_of_arrival_is_kept_over_failures() {
-    let mut queue = Queue::default();
+    let mut queue = Queue::new(0);
     for id in 0..6 {
         queue.join(rider(id, 1));
     }
@@ -244,7 +244,7 @@ fn the_order_of_arrival_is_kept_over_failures() {
 
 #[test]
 fn one_that_fails_alone_goes_aside() {
-    let mut queue = Queue::default();
+    let mut queue = Queue::new(0);
     for id in 0..5 {
         queue.join(rider(id, 1));
     }
@@ -264,7 +264,7 @@ fn one_that_fails_alone_goes_aside() {
 
 #[test]
 fn a_large_order_rides_alone_and_lets_the_next_follow() {
-    let mut queue = Queue::default();
+    let mut queue = Queue::new(0);
     for (id, documents) in [(0, 1_000), (1, 1_000), (2, 20), (3, 5)] {
         queue.join(rider(id, documents));
     }
