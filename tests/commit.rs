@@ -1,6 +1,12 @@
 //! The connection breaks exactly at COMMIT: before it reaches the server, after it, or with the client gone.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use reqwest::Method;
 use serde_json::json;
@@ -61,6 +67,45 @@ fn three_hundred_cuts_at_commit() {
         let true_ones: Vec<i64> =
             answers.iter().filter(|(key, ..)| !key.starts_with("gone")).map(|(_, value, _)| *value).collect();
         assert_eq!(true_ones, told, "what was answered at the cut is what the key gives later");
+    });
+}
+
+/// 64 clients with 200 documents each, and 300 cuts under whatever rides at that moment.
+#[test]
+fn three_hundred_cuts_under_load() {
+    prove_with(Setup { proxy: true, ..Setup::default() }, async |app| {
+        app.first.create_series("invoices", "A{seq:6}", json!({"reset": "never"})).await.expect(201);
+        let shard = if app.shard_of("invoices").await == "shard_1" { "shard_1" } else { "shard_2" };
+        let proxy = app.proxy();
+        let all_met = Arc::new(AtomicBool::new(false));
+        let cuts = async {
+            for n in 0..300 {
+                proxy.cut(shard, if n % 2 == 0 { Cut::Before } else { Cut::After });
+                while proxy.met() <= n {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            }
+            all_met.store(true, Ordering::SeqCst);
+        };
+        let clients = all((0..64).map(|client| {
+            let (api, all_met) = (app.first.clone(), all_met.clone());
+            async move {
+                let mut told = Vec::new();
+                while told.len() < 200 || !all_met.load(Ordering::SeqCst) {
+                    let key = format!("{client}-{}", told.len());
+                    let reply = api.issue("invoices", &key, json!({"document_ref": format!("order-{key}")})).await;
+                    told.push((key, reply.expect(201).value()));
+                }
+                told
+            }
+        }));
+        let (told, ()) = tokio::join!(clients, cuts);
+        let told = told.concat();
+        contiguous(told.iter().map(|(_, value)| *value).collect(), 1);
+        for (key, value) in told.iter().step_by(64) {
+            let again = issue(app, key).await.expect(201);
+            assert_eq!((again.value(), again.replayed()), (*value, true), "{key}");
+        }
     });
 }
 

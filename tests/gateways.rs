@@ -5,9 +5,9 @@ use testkit::{Reply, Setup, TestClock, prove, prove_with, unknown_key};
 
 use crate::together::{all, contiguous};
 
-/// 64 clients, 25 issues each, on one series through two gateway processes.
+/// 64 clients, 200 issues each, on one series through two gateway processes.
 #[test]
-fn two_gateway_processes_issue_1600_contiguous_numbers() {
+fn two_gateway_processes_issue_12800_contiguous_numbers() {
     prove(async |app| {
         app.first.create_series("invoices", "ABC{yyyy}{seq:9}", json!({})).await.expect(201);
         let gateways = [app.gateway_process().await, app.gateway_process().await];
@@ -15,7 +15,7 @@ fn two_gateway_processes_issue_1600_contiguous_numbers() {
             let api = app.first.at(&gateways[client % 2].base);
             async move {
                 let mut values = Vec::new();
-                for n in 0..25 {
+                for n in 0..200 {
                     let body = json!({"document_ref": format!("c{client}-{n}"), "document_date": "2026-04-01"});
                     let reply: Reply = api.issue("invoices", &format!("k{client}-{n}"), body).await.expect(201);
                     values.push(reply.value());
@@ -28,7 +28,7 @@ fn two_gateway_processes_issue_1600_contiguous_numbers() {
         let audit = app.first.get("/v1/series/invoices/audit?period=2026").await.expect(200);
         assert_eq!(
             (&audit.body["last"], &audit.body["states"], &audit.body["complete"]),
-            (&json!(1600), &json!({"issued": 1600}), &json!(true))
+            (&json!(12_800), &json!({"issued": 12_800}), &json!(true))
         );
         for gateway in gateways {
             assert_eq!(gateway.stop().await, Some(0), "SIGTERM ends it in order");

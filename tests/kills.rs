@@ -15,7 +15,9 @@ use testkit::{Api, App, Ask, Journal, Process, Setup, Victim, prove_with};
 
 use crate::together::all;
 
-const CLIENTS: u64 = 12;
+const CLIENTS: u64 = 64;
+/// Each issues at least so many numbers.
+const EACH: usize = 200;
 const SERIES: [&str; 4] = ["a", "b", "c", "d"];
 const GATEWAYS: usize = 3;
 const GATEWAY_KILLS: usize = 20;
@@ -61,10 +63,10 @@ fn gateways_and_servers_are_killed_under_load() {
     });
 }
 
-/// Issues number after number, each key until it is answered, until there is calm.
+/// Issues number after number, each key until it is answered, until there is calm and it has had its share.
 async fn work(client: u64, api: &Api, tenant: &str, journal: &Journal, bases: &Bases, calm: &AtomicBool, issued: &AtomicU64) {
     let mut asked = 0_usize;
-    while !calm.load(Ordering::SeqCst) {
+    while !calm.load(Ordering::SeqCst) || asked < EACH {
         asked += 1;
         let series = SERIES[(usize::try_from(client).unwrap() + asked) % SERIES.len()];
         let (key, document_ref) = (format!("k{client}-{asked}"), format!("order-{client}-{asked}"));

@@ -1,13 +1,19 @@
 //! Requests that ride together: each has its own answer, whatever the others are.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use reqwest::Method;
 use serde_json::json;
 use testkit::{
-    App,
+    App, Setup,
     fault::{Action, Point, arm},
-    leaving, prove,
+    leaving, prove, prove_with,
 };
 
 use crate::together::{all, contiguous};
@@ -164,5 +170,88 @@ fn one_that_the_database_refuses_fails_alone() {
             }
         }
         contiguous(values, 2);
+    });
+}
+
+/// A strict series keeps to the order of dates, whoever asks first: those who ride together are ordered, and whoever goes
+/// back is told which date is the latest.
+#[test]
+fn a_strict_series_keeps_to_the_order_of_dates() {
+    prove(async |app| {
+        let strict = json!({"reset": "never", "chronology": "strict"});
+        let made = app.first.create_series("invoices", "A{seq:6}", strict).await.expect(201);
+        assert_eq!(made.body["chronology"], "strict");
+        let on = |day: u32| json!({"document_date": format!("2026-03-{day:02}")});
+        assert_eq!(app.first.issue("invoices", "first", on(2)).await.expect(201).value(), 1);
+        // While the first of these stands still, the others gather behind it, in no order.
+        let slow = arm(Point::AfterLock, app.first_id, Action::Wait(Duration::from_millis(300)), 1);
+        let first = issue(app, "slow", on(2));
+        let rest = async {
+            while slow.passed() == 0 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            all((0..27_u32).map(|n| {
+                let (api, day) = (app.first.clone(), 2 + n * 7 % 27);
+                async move { (day, api.issue("invoices", &format!("k{n}"), on(day)).await.expect(201).value()) }
+            }))
+            .await
+        };
+        let (_, mut dated) = tokio::join!(first, rest);
+        dated.sort_unstable();
+        assert!(dated.iter().map(|(_, value)| value).is_sorted(), "later dates have higher numbers: {dated:?}");
+        contiguous(dated.iter().map(|(_, value)| *value).collect(), 3);
+
+        let back = issue(app, "back", on(27)).await.problem(422, "chronology");
+        assert!(back.body["detail"].as_str().unwrap().contains("2026-03-28"), "it names the latest date: {}", back.text);
+        let items = json!({"items": [on(30), on(29)]});
+        let _ = issue(app, "items", items).await.problem(422, "chronology");
+        let preview = app.first.post("/v1/series/invoices/preview", "preview", on(27)).await;
+        let _ = preview.problem(422, "chronology");
+        assert_eq!(issue(app, "same day", on(28)).await.expect(201).value(), 30, "what was refused used nothing");
+    });
+}
+
+/// One connection to the shard, and a series that never has enough: whoever else comes is served in between.
+#[test]
+fn a_hot_series_does_not_starve_the_others() {
+    prove_with(Setup { connections: Some(1), ..Setup::default() }, async |app| {
+        app.first.create_series("hot", "H{seq:6}", json!({"reset": "never"})).await.expect(201);
+        let shard = app.shard_of("hot").await;
+        let mut cold = Vec::new();
+        for n in 0..12 {
+            let name = format!("cold-{n}");
+            app.first.create_series(&name, &format!("C{n}-{{seq:6}}"), json!({"reset": "never"})).await.expect(201);
+            if app.shard_of(&name).await == shard {
+                cold.push(name);
+            }
+        }
+        let (last, done) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicBool::new(false)));
+        let hot = all((0..64).map(|client| {
+            let (api, last, done) = (app.first.clone(), last.clone(), done.clone());
+            async move {
+                for n in 0.. {
+                    if done.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    let reply = api.issue("hot", &format!("h{client}-{n}"), json!({})).await.expect(201);
+                    last.fetch_max(reply.value(), Ordering::SeqCst);
+                }
+            }
+        }));
+        let others = async {
+            let mut worst = 0;
+            for n in 0..10 {
+                for name in &cold {
+                    let before = last.load(Ordering::SeqCst);
+                    app.first.issue(name, &format!("c{n}"), json!({})).await.expect(201);
+                    worst = worst.max(last.load(Ordering::SeqCst) - before);
+                }
+            }
+            done.store(true, Ordering::SeqCst);
+            worst
+        };
+        let (_, worst) = tokio::join!(hot, others);
+        assert!(last.load(Ordering::SeqCst) > 640, "it was hot");
+        assert!(worst <= 64 * 8, "{worst} numbers of the hot series went before one of another");
     });
 }

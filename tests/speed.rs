@@ -65,3 +65,50 @@ fn an_audit_grows_as_the_numbers_do() {
         assert!(ratio < 9.0, "{ratio:.2} times as long: {fastest:?}");
     });
 }
+
+/// What is looked up on a shard that nobody has analysed is found by its index, however much is there: a hundred times
+/// the numbers, and a request that names known documents takes about as long.
+#[test]
+fn known_documents_are_found_at_once_on_a_shard_never_analysed() {
+    prove_with(Setup::default(), async |app| {
+        app.first.create_series("invoices", "A{seq:9}", json!({"reset": "never"})).await.expect(201);
+        let shard = app.shard_of("invoices").await;
+        let mut owner = app.superuser(&shard).await;
+        let quiet = "alter table number set (autovacuum_enabled = false); alter table claim set (autovacuum_enabled = false)";
+        sqlx::raw_sql(quiet).execute(&mut owner).await.unwrap();
+        let items = |from: usize| -> Vec<_> {
+            (from..from + 100).map(|n| json!({"document_ref": format!("order {n}"), "document_date": "2026-01-01"})).collect()
+        };
+        for block in 0..10 {
+            let body = json!({"items": items(block * 100 + 1)});
+            let _ = app.first.issue("invoices", &format!("block-{block}"), body).await.expect(201);
+        }
+        let mut fastest = Vec::new();
+        for size in [1_000, 100_000] {
+            if size > 1_000 {
+                let fill = format!(
+                    "insert into number (tenant_id, series, part, period, value, prev, number, state, document_ref,
+                                         document_date, config_version, at, principal, operation_id)
+                       select tenant_id, series, 0, 'all', v, v - 1, 'A' || to_char(v, 'FM000000000'), 'issued', 'order ' || v,
+                              '2026-01-01', version, now(), 'test', 'op' from series, generate_series(1001, {size}) v;
+                     insert into claim (tenant_id, series, key, fingerprint, operation, part, period, first, count, at)
+                       select tenant_id, series, 'k' || v, decode(repeat('ab', 32), 'hex'), 'issue', 0, 'all', v, 1, now()
+                         from series, generate_series(1001, {size}) v;
+                     update counter set last = {size}"
+                );
+                sqlx::raw_sql(sqlx::AssertSqlSafe(fill)).execute(&mut owner).await.unwrap();
+            }
+            let mut times = Vec::new();
+            for n in 0..8 {
+                let begun = Instant::now();
+                let body = json!({"items": items(n * 100 + 1)});
+                let _ = app.first.issue("invoices", &format!("again-{size}-{n}"), body).await.expect(200);
+                times.push(begun.elapsed());
+            }
+            fastest.push(*times.iter().min().unwrap());
+        }
+        let ratio = fastest[1].as_secs_f64() / fastest[0].as_secs_f64();
+        eprintln!("with a hundred times the numbers it took {ratio:.2} times as long: {fastest:?}");
+        assert!(ratio < 4.0, "{ratio:.2} times as long: {fastest:?}");
+    });
+}

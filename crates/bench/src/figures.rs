@@ -176,8 +176,10 @@ async fn full(bench: &mut Bench) -> Result<Vec<Line>, Failure> {
     stock::fill(&mut numbers, &mut claims, rows).await?;
     numbers.close().await?;
     claims.close().await?;
-    let full = Ours { shard: Some(shard.clone()), ..Ours::hot("full shard", 64) };
-    let contestants = [Contestant::Ours(full), Contestant::Ours(Ours::hot("empty shard", 64))];
+    let warm = Some(bench.plan.steady);
+    let full = Ours { shard: Some(shard.clone()), warm, ..Ours::hot("full shard", 64) };
+    let empty = Ours { warm, ..Ours::hot("empty shard", 64) };
+    let contestants = [Contestant::Ours(full), Contestant::Ours(empty)];
     let measured = bench.rounds("full", &contestants).await;
     bench.server.drop(&shard).await?;
     let [full, empty] = measured?[..] else { return Err(lost()) };

@@ -4,6 +4,8 @@ use std::{fs, path::Path, process::Command, thread};
 
 use serde_json::{Value, json};
 
+use crate::server::SETTINGS;
+
 /// Machine and versions, each as its own line says it.
 #[derive(Debug)]
 pub(crate) struct Machine(Vec<(&'static str, String)>);
@@ -19,7 +21,7 @@ impl Machine {
             ("cores", format!("{cores} × {cpu}")),
             ("memory", format!("{} MiB", memory.unwrap_or_default() / 1024)),
             ("kernel", kernel),
-            ("PostgreSQL", format!("{postgresql}, its own settings, fsync on")),
+            ("PostgreSQL", format!("{postgresql}, fsync on, {}, the rest as it comes", SETTINGS.join(", "))),
             ("rustc", said(Command::new("rustc").arg("--version"))),
             ("seriatim", format!("{}, commit {}", said(Command::new(program).arg("--version")), commit())),
             ("command", command),

@@ -13,6 +13,9 @@ pub(crate) struct Plan {
     pub(crate) seconds: u32,
     /// How long before that it runs unmeasured.
     pub(crate) warm: Duration,
+    /// How long it is when what a checkpoint costs is to be over: after one, each page is written whole to the log when
+    /// it is first touched.
+    pub(crate) steady: Duration,
     /// The numbers that are there already, for the figure of a full shard.
     pub(crate) rows: i64,
     /// The updates of a counter under a held snapshot.
@@ -31,6 +34,7 @@ impl Plan {
             rounds: 3,
             seconds: seconds.unwrap_or(5),
             warm: Duration::from_secs(1),
+            steady: Duration::from_secs(20),
             rows: 10_000_000,
             updates: 100_000,
             tenants: 10_000,
@@ -45,6 +49,7 @@ impl Plan {
             rounds: 1,
             seconds: seconds.unwrap_or(1),
             warm: Duration::from_millis(100),
+            steady: Duration::from_millis(100),
             rows: 20_000,
             updates: 500,
             tenants: 100,

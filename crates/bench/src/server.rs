@@ -19,6 +19,9 @@ pub(crate) const RIVAL: &str = "rival";
 /// Tables with nothing but keys.
 pub(crate) const BARE: &str = "bare";
 
+/// What a server that is meant for work is told beside its own settings, which are for the smallest machines.
+pub(crate) const SETTINGS: &[&str] = &["shared_buffers=2GB", "max_wal_size=8GB"];
+
 /// A running server with its templates.
 pub(crate) struct Server {
     cluster: Cluster,
@@ -36,7 +39,7 @@ impl Server {
                 format!("there is no pgbench in {}; it comes with PostgreSQL's server package", tools.bin.display()).into()
             );
         }
-        let options = Options { folder: None, durable: true, max_connections: 400 };
+        let options = Options { folder: None, durable: true, max_connections: 400, settings: SETTINGS };
         let cluster = thread::spawn(move || Cluster::start(&options, &|what| say(what))).join();
         let cluster = cluster.map_err(|_| "starting PostgreSQL panicked")??;
         let admin = PgConnection::connect(&cluster.url("postgres", "postgres")).await?;

@@ -58,6 +58,8 @@ pub(crate) struct Ours {
     pub(crate) what: What,
     /// The shard, if it is not to be a fresh one.
     pub(crate) shard: Option<String>,
+    /// How long it runs unmeasured, if not as long as all others.
+    pub(crate) warm: Option<Duration>,
 }
 
 /// What a client asks for.
@@ -93,12 +95,12 @@ impl What {
 impl Ours {
     /// Clients that each want a number of the one hot series.
     pub(crate) fn hot(name: &'static str, clients: usize) -> Self {
-        Self { name, gateways: 1, clients, what: What::Single, shard: None }
+        Self { name, gateways: 1, clients, what: What::Single, shard: None, warm: None }
     }
 
     /// Whether it is one gateway on one hot series of a shard without numbers.
     fn is_plain(&self) -> bool {
-        self.gateways == 1 && self.what == What::Single && self.shard.is_none()
+        self.gateways == 1 && self.what == What::Single && self.shard.is_none() && self.warm.is_none()
     }
 }
 
@@ -158,7 +160,7 @@ impl Bench {
     pub(crate) async fn ours(&mut self, ours: &Ours) -> Result<Shown, Failure> {
         let mut stage = self.stage(ours.shard.as_deref(), ours.gateways).await?;
         let mut load = Load::start(&stage.addresses(), ours.clients, || ours.what.requests());
-        tokio::time::sleep(self.plan.warm).await;
+        tokio::time::sleep(ours.warm.unwrap_or(self.plan.warm)).await;
         load.measure();
         let before = stage.cpu(&self.server)?;
         tokio::time::sleep(self.plan.turn()).await;

@@ -133,6 +133,8 @@ pub struct Options {
     pub durable: bool,
     /// How many connections the server takes.
     pub max_connections: u16,
+    /// What else is set, as `name=value`.
+    pub settings: &'static [&'static str],
 }
 
 /// Whether this program runs as root, as whom PostgreSQL will not.

@@ -102,6 +102,9 @@ impl Launch<'_> {
         ] {
             command.arg("-c").arg(setting);
         }
+        for setting in self.options.settings {
+            command.arg("-c").arg(setting);
+        }
         let copy = || log.try_clone().map_err(Error::io("opening postgres.log"));
         // A group of its own: Ctrl-C reaches the program, and the program stops the server.
         command.stdin(Stdio::null()).stdout(copy()?).stderr(copy()?).process_group(0);

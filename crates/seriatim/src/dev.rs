@@ -74,7 +74,7 @@ impl Dev {
             (Some(folder), false) => Some(folder.clone()),
             (None, false) => Some(folder::usual()?),
         };
-        let options = Options { folder, durable: true, max_connections: 100 };
+        let options = Options { folder, durable: true, max_connections: 100, settings: &[] };
         let started = tokio::task::spawn_blocking(move || Cluster::start(&options, &say)).await?;
         let cluster = match started {
             // Ctrl-C reaches PostgreSQL's set-up programs too: what it broke is made anew at the next start.

@@ -33,7 +33,7 @@ pub(crate) struct Databases {
 
 async fn start() -> Arc<Mutex<Cluster>> {
     // Not durable: kills of any process are survived all the same, and tests do not wait for the disk.
-    let options = Options { folder: None, durable: false, max_connections: 400 };
+    let options = Options { folder: None, durable: false, max_connections: 400, settings: &[] };
     let cluster = tokio::task::spawn_blocking(move || Cluster::start(&options, &|_| {})).await;
     let cluster = cluster.expect("no panic").expect("PostgreSQL for the tests");
     // The databases that a cluster is made with become the templates. Two shards are alike, so one will do.

@@ -83,7 +83,10 @@ fn ci() -> Result<(), String> {
     cargo(&["machete", "--with-metadata"])?;
     say("lints");
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
-    test(&[])
+    test(&[])?;
+    say("whether everything can be measured (about a minute; how fast it is, is not judged)");
+    let built = target().join("debug");
+    succeed(Command::new(built.join("bench")).arg("--program").arg(built.join("seriatim")).arg("--quick"))
 }
 
 /// The programs are built first: some tests run them.

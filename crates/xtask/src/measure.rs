@@ -91,7 +91,7 @@ select (select count(*) from moved), (select count(*) from claimed), (select cou
 /// What the predecessor key costs a batch.
 pub(crate) fn predecessor() -> Result<(), String> {
     let tools = cluster::find().map_err(|e| e.to_string())?;
-    let options = Options { folder: None, durable: true, max_connections: 20 };
+    let options = Options { folder: None, durable: true, max_connections: 20, settings: &[] };
     let cluster = Cluster::start(&options, &|what| say(what)).map_err(|e| e.to_string())?;
     let bench = Bench { tools: &tools, cluster: &cluster };
     let version = bench.ask("show server_version")?;

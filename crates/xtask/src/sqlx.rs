@@ -15,7 +15,7 @@ const CRATES: [(&str, &str, &str, &str); 2] = [
 
 pub(crate) fn renew() -> Result<(), String> {
     let tools = cluster::find().map_err(|e| e.to_string())?;
-    let options = Options { folder: None, durable: false, max_connections: 20 };
+    let options = Options { folder: None, durable: false, max_connections: 20, settings: &[] };
     let cluster = Cluster::start(&options, &|what| say(what)).map_err(|e| e.to_string())?;
     for (name, database, migrations, variable) in CRATES {
         let url = cluster.url("seriatim_owner", database);

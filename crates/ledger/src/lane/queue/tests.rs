@@ -129,6 +129,10 @@ impl Run {
         let documents: usize = round.riders.iter().map(|rider| rider.documents).sum();
         assert!(documents <= DOCUMENTS || round.riders.len() == 1);
         self.now += Duration::from_millis(self.dice.roll(10));
+        // Without a look, a key that is there already makes the whole round fail.
+        if round.straight && round.riders.iter().any(|rider| self.model.claims.contains_key(&rider.what.key)) {
+            return self.fail(round.riders, Kind::Unlooked, false);
+        }
         let moved = !round.lock && self.dice.one_in(12);
         if moved {
             self.model.last += 1;
