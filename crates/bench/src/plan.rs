@@ -34,7 +34,7 @@ impl Plan {
             rounds: 3,
             seconds: seconds.unwrap_or(5),
             warm: Duration::from_secs(1),
-            steady: Duration::from_secs(20),
+            steady: Duration::from_secs(30),
             rows: 10_000_000,
             updates: 100_000,
             tenants: 10_000,

@@ -20,7 +20,7 @@ pub(crate) const RIVAL: &str = "rival";
 pub(crate) const BARE: &str = "bare";
 
 /// What a server that is meant for work is told beside its own settings, which are for the smallest machines.
-pub(crate) const SETTINGS: &[&str] = &["shared_buffers=2GB", "max_wal_size=8GB"];
+pub(crate) const SETTINGS: &[&str] = &["shared_buffers=4GB", "max_wal_size=8GB"];
 
 /// A running server with its templates.
 pub(crate) struct Server {
