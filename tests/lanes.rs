@@ -255,3 +255,43 @@ fn a_hot_series_does_not_starve_the_others() {
         assert!(worst <= 64 * 8, "{worst} numbers of the hot series went before one of another");
     });
 }
+
+/// More than may wait: the rest is refused at once and says when to come again; what was refused used nothing.
+#[test]
+fn what_can_not_wait_is_refused_at_once() {
+    prove(async |app| {
+        app.first.create_series("invoices", "A{seq:6}", json!({"reset": "never"})).await.expect(201);
+        let _ = app.first.issue("invoices", "first", json!({})).await.expect(201);
+        let slow = arm(Point::AfterLock, app.first_id, Action::Wait(Duration::from_millis(1500)), 1);
+        let first = issue(app, "slow", json!({}));
+        let rest = async {
+            while slow.passed() == 0 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            all((0..20).map(|n| {
+                let api = app.first.clone();
+                async move {
+                    let begun = Instant::now();
+                    let reply = api.issue("invoices", &format!("k{n}"), json!({"count": 1000})).await;
+                    (reply, begun.elapsed())
+                }
+            }))
+            .await
+        };
+        let (_, rest) = tokio::join!(first, rest);
+        let (mut served, mut refused) = (0, 0);
+        for (reply, took) in rest {
+            if reply.status == 201 {
+                served += 1;
+                continue;
+            }
+            refused += 1;
+            let reply = reply.problem(503, "busy");
+            assert_eq!(reply.headers["retry-after"], "1");
+            assert!(took < Duration::from_millis(1000), "refused after {took:?}, while the others still waited");
+        }
+        assert_eq!((served, refused), (8, 12), "8,192 documents may wait in one lane");
+        let next = app.first.issue("invoices", "next", json!({})).await.expect(201);
+        assert_eq!(next.value(), 8_003);
+    });
+}
