@@ -126,13 +126,15 @@ async fn soon<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     }
 }
 
-/// A statement that keeps its process of the server busy for some seconds, whatever becomes of the server.
+/// A statement that keeps its process of the server busy for four seconds by the clock, whatever becomes of the server.
 async fn keep_busy(database: &str) -> u32 {
     let mut busy = PgConnection::connect(database).await.unwrap();
     let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut busy).await.unwrap();
     #[expect(clippy::disallowed_methods, reason = "it ends with the server")]
     tokio::spawn(async move {
-        let _ = sqlx::query("select count(*) from generate_series(1, 4000000) a where sqrt(a) < 0").execute(&mut busy).await;
+        let spin = "do $$ declare till timestamptz := clock_timestamp() + '4 s'; begin
+                      while clock_timestamp() < till loop perform 1; end loop; end $$";
+        let _ = sqlx::raw_sql(spin).execute(&mut busy).await;
     });
     tokio::time::sleep(Duration::from_millis(200)).await;
     pid.try_into().unwrap()
