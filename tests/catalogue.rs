@@ -52,7 +52,7 @@ fn the_shards_guards() {
           where grantee = 'seriatim_app' and table_name = 'number' and privilege_type = 'UPDATE' order by 1";
         assert_eq!(
             list(&mut db, columns).await,
-            ["config_version", "document_date", "document_ref", "metadata", "number", "state"],
+            ["config_version", "document_date", "document_ref", "issued_at", "metadata", "number", "state"],
             "which value a row is never changes"
         );
         // Full unique indexes beside the predecessor's key would slow a fresh table down a hundredfold.

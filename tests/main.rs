@@ -16,6 +16,7 @@ mod idempotency;
 mod keys;
 mod kills;
 mod lanes;
+mod life;
 mod model;
 mod numbers;
 mod orders;

@@ -14,6 +14,10 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("GET", "/v1/series/invoices"),
     ("POST", "/v1/series/invoices/preview"),
     ("POST", "/v1/series/invoices/numbers"),
+    ("POST", "/v1/series/invoices/reservations"),
+    ("POST", "/v1/series/invoices/numbers/A0001/confirm"),
+    ("POST", "/v1/series/invoices/numbers/A0001/fail"),
+    ("POST", "/v1/series/invoices/numbers/A0001/void"),
     ("GET", "/v1/series/invoices/numbers/A0001"),
     ("GET", "/v1/series/invoices/audit"),
 ];

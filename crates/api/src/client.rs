@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Audit, CreateSeries, CreateTenant, Explained, Issue, Number, Numbers, Problem, Series, Tenant, escape};
+use crate::{Audit, CreateSeries, CreateTenant, Explained, Issue, Number, Numbers, Problem, Reserve, Series, Tenant, escape};
 
 /// Speaks to a gateway with one API key.
 #[derive(Clone, Debug)]
@@ -94,6 +94,11 @@ impl Client {
     /// Issues several: `body` has `count` or `items`.
     pub async fn issue_many(&self, series: &str, key: &str, body: &Issue) -> Result<Answered<Numbers>, Error> {
         self.post(&format!("/v1/series/{}/numbers", escape(series)), key, body).await
+    }
+
+    /// Reserves a number for a document.
+    pub async fn reserve(&self, series: &str, key: &str, body: &Reserve) -> Result<Answered<Number>, Error> {
+        self.post(&format!("/v1/series/{}/reservations", escape(series)), key, body).await
     }
 
     /// Explains a text of a series.

@@ -11,7 +11,8 @@ mod series;
 mod tenants;
 
 pub use numbers::{
-    Audit, Entry, Explained, Gap, Issue, Item, Number, Numbers, PeriodAudit, Preview, PreviewNumber, Previewed, Run,
+    Audit, Entry, Explained, Gap, Issue, Item, Number, Numbers, PeriodAudit, Preview, PreviewNumber, Previewed, Reserve, Run,
+    Step,
 };
 pub use object::Object;
 pub use problem::{FieldError, Problem, Slug};

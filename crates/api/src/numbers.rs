@@ -45,6 +45,33 @@ pub struct Item {
     pub metadata: Option<Map<String, Value>>,
 }
 
+/// `POST /v1/series/{series}/reservations`: a document that is to have a number before it is known what becomes of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reserve {
+    /// The caller's reference of the document.
+    pub document_ref: String,
+    /// Its date, RFC 3339 full-date; absent: today in the series' zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_date: Option<String>,
+    /// Kept with the number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Map<String, Value>>,
+}
+
+impl Body for Reserve {}
+
+/// `POST …/numbers/{number}/confirm`, `/fail` and `/void`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// Why, 1 to 2,000 characters; `void` needs one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Body for Step {}
+
 /// A number that was given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Number {
@@ -64,8 +91,8 @@ pub struct Number {
     pub document_ref: Option<String>,
     /// The document's date.
     pub document_date: String,
-    /// When it was given.
-    pub issued_at: String,
+    /// When it was issued; null while it is not.
+    pub issued_at: Option<String>,
 }
 
 /// Several, in the order of the request.
@@ -94,7 +121,7 @@ pub struct Explained {
     pub document_ref: Option<String>,
     /// The document's date.
     pub document_date: Option<String>,
-    /// When it was given.
+    /// When it was issued.
     pub issued_at: Option<String>,
     /// What the caller wanted kept with it.
     pub metadata: Option<Value>,

@@ -48,6 +48,7 @@ slugs! {
     PeriodClosed "period-closed" 409 "The period is closed";
     SeriesExhausted "series-exhausted" 409 "The series is exhausted";
     RangeExhausted "range-exhausted" 409 "The range is exhausted";
+    WrongState "wrong-state" 409 "The number's state does not allow it";
     Chronology "chronology" 422 "The date goes back";
     DocumentConflict "document-conflict" 409 "The document has a number already";
     DocumentVoided "document-voided" 409 "The document's number is voided";
@@ -80,6 +81,9 @@ pub struct Problem {
     pub instance: String,
     /// Names the call in logs, traces and history.
     pub operation_id: String,
+    /// The state of the number that is in the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
     /// The fields at fault.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,

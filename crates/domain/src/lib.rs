@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod id;
+pub mod life;
 pub mod next;
 pub mod pattern;
 pub mod period;

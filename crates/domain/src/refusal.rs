@@ -3,7 +3,7 @@
 
 use jiff::civil::Date;
 
-use crate::{id::SeriesName, period::Period, series::FieldError};
+use crate::{id::SeriesName, life::Verb, period::Period, series::FieldError, state::State};
 
 /// Why the answer is no.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,6 +78,16 @@ pub enum Refusal {
         /// Its number.
         number: String,
     },
+    /// From this state the verb leads nowhere.
+    #[error("number {number} is {}, from where there is no {}{}", .state.word(), .verb.word(), advice(*.verb, *.state))]
+    WrongState {
+        /// The number.
+        number: String,
+        /// What was to become of it.
+        verb: Verb,
+        /// Its state.
+        state: State,
+    },
     /// The text stands on a document already.
     #[error(
         "number {0} exists already in this series, under another period or value; ask the audit, and continue in another series"
@@ -89,6 +99,19 @@ pub enum Refusal {
     /// The first request with this key is still running.
     #[error("the first request with this Idempotency-Key is still running; repeat it in a moment")]
     KeyInProgress,
+}
+
+/// What can be done instead.
+fn advice(verb: Verb, state: State) -> &'static str {
+    match (verb, state) {
+        (_, State::Sending) => "; wait until its sending has an outcome",
+        (Verb::Confirm, State::InDoubt) => "; say in a reason how it is known that the outside system took it",
+        (Verb::Void, State::InDoubt) => "; find out first, or void it with a key that carries numbers:override",
+        (Verb::Fail, State::InDoubt) => "; confirm it with a reason once it is known",
+        (Verb::Fail, State::Issued) => "; an issued number can only be voided",
+        (_, State::Voided) => ": it was given up for good; use a new document_ref",
+        _ => "",
+    }
 }
 
 fn fields(errors: &[FieldError]) -> String {

@@ -59,6 +59,22 @@ impl<T: Body, S: Send + Sync> FromRequest<S> for Json<T> {
     }
 }
 
+/// The same, for a body that may be left out: then everything in it is as if left out.
+pub(crate) struct Optional<T>(pub(crate) T);
+
+impl<T: Body + Default, S: Send + Sync> FromRequest<S> for Optional<T> {
+    type Rejection = Failed;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Failed> {
+        let headers = request.headers();
+        let empty = headers.get(header::CONTENT_LENGTH).is_none_or(|length| length == "0");
+        if empty && !headers.contains_key(header::TRANSFER_ENCODING) {
+            return Ok(Self(T::default()));
+        }
+        Json::from_request(request, state).await.map(|body| Self(body.0))
+    }
+}
+
 /// The whole body, if it is not larger than allowed.
 async fn whole(request: Request) -> Result<Vec<u8>, Failed> {
     let too_large = || Failed::new(Slug::TooLarge, format!("a body has at most {LIMIT} bytes; send several requests"));

@@ -15,12 +15,14 @@ pub(crate) struct Failed {
     slug: Slug,
     detail: String,
     errors: Vec<FieldError>,
+    /// The state that is in the way.
+    state: Option<&'static str>,
     challenge: bool,
 }
 
 impl Failed {
     pub(crate) fn new(slug: Slug, detail: impl Into<String>) -> Self {
-        Self { slug, detail: detail.into(), errors: Vec::new(), challenge: false }
+        Self { slug, detail: detail.into(), errors: Vec::new(), state: None, challenge: false }
     }
 
     /// 401: with a challenge (RFC 6750 §3).
@@ -130,6 +132,7 @@ impl Failed {
             detail: self.detail.clone(),
             instance: instance.to_owned(),
             operation_id: operation_id.to_owned(),
+            state: self.state.map(str::to_owned),
             errors: self
                 .errors
                 .iter()
@@ -180,11 +183,15 @@ impl From<Refusal> for Failed {
             Refusal::Chronology { .. } => Slug::Chronology,
             Refusal::DocumentConflict { .. } => Slug::DocumentConflict,
             Refusal::DocumentVoided { .. } => Slug::DocumentVoided,
+            Refusal::WrongState { .. } => Slug::WrongState,
             Refusal::NumberExists(_) => Slug::NumberExists,
             Refusal::KeyReused => Slug::IdempotencyKeyReused,
             Refusal::KeyInProgress => Slug::IdempotencyInProgress,
         };
         let mut failed = Self::new(slug, refusal.to_string());
+        if let Refusal::WrongState { state, .. } = &refusal {
+            failed.state = Some(state.word());
+        }
         if let Refusal::Invalid(errors) = refusal {
             failed.errors = errors;
         }

@@ -7,6 +7,7 @@ mod keys;
 mod number;
 mod preview;
 mod series;
+mod step;
 mod tenants;
 
 use axum::{
@@ -35,6 +36,10 @@ pub(crate) fn router(gateway: &Gateway) -> Router {
         .route("/v1/series/{series}", with(Scope::SeriesRead, get(series::read)))
         .route("/v1/series/{series}/preview", with(Scope::SeriesRead, post(preview::preview)))
         .route("/v1/series/{series}/numbers", with(Scope::NumbersIssue, post(issue::issue)))
+        .route("/v1/series/{series}/reservations", with(Scope::NumbersIssue, post(issue::reserve)))
+        .route("/v1/series/{series}/numbers/{number}/confirm", with(Scope::NumbersIssue, post(step::confirm)))
+        .route("/v1/series/{series}/numbers/{number}/fail", with(Scope::NumbersIssue, post(step::fail)))
+        .route("/v1/series/{series}/numbers/{number}/void", with(Scope::NumbersVoid, post(step::void)))
         .route("/v1/series/{series}/numbers/{number}", with(Scope::NumbersRead, get(number::explain)))
         .route("/v1/series/{series}/audit", with(Scope::NumbersRead, get(audit::audit)))
         .route("/healthz", get(health::alive))

@@ -31,7 +31,6 @@ use domain::{
     principal::Principal,
     refusal::Refusal,
     series::{Series, Status},
-    state::State,
 };
 use store::{Error, Stop, Tx, fault::Point};
 
@@ -41,7 +40,7 @@ use crate::{
     claim::{self, Claim},
     counter::{self, Left, Look, Place, Seen},
     number,
-    plan::{Fate, Known, plan},
+    plan::{Fate, Known, Planned, plan},
 };
 
 /// What is to be done in one transaction.
@@ -262,7 +261,7 @@ async fn decide(tx: &mut Tx<'_>, batch: &Batch<'_>, look: &Look) -> Result<Vec<F
 }
 
 fn takes(fate: &Fate) -> bool {
-    matches!(fate, Fate::Numbered(planned) if planned.iter().any(|planned| planned.new))
+    matches!(fate, Fate::Numbered(planned) if planned.iter().any(Planned::is_new))
 }
 
 /// The answers that the write makes true. Replays are rebuilt from columns that never change.
@@ -275,7 +274,7 @@ async fn answer(tx: &mut Tx<'_>, batch: &Batch<'_>, fates: Vec<Fate>) -> Result<
             Fate::Elsewhere(period) => Outcome::Elsewhere(period),
             Fate::Later => Outcome::Later,
             Fate::Numbered(planned) => {
-                let fresh = planned.iter().any(|planned| planned.new);
+                let fresh = planned.iter().any(Planned::is_new);
                 let numbers = planned.into_iter().map(|planned| planned.number).collect();
                 Outcome::Answered(Ok(Answer { numbers, fresh, replayed: false }))
             }
@@ -297,18 +296,17 @@ async fn replay(tx: &mut Tx<'_>, batch: &Batch<'_>, replays: Vec<(usize, Claim)>
     let mut shapes = Vec::with_capacity(replays.len());
     let mut places = Vec::new();
     for (at, claim) in replays {
-        let fresh = claim.is_fresh();
-        let of_claim = claim.places()?;
-        shapes.push((at, fresh, of_claim.len()));
-        places.extend(of_claim);
+        let (fresh, shown) = (claim.is_fresh(), claim.shown()?);
+        shapes.push((at, fresh, shown.iter().map(|(_, state)| *state).collect::<Vec<_>>()));
+        places.extend(shown.into_iter().map(|(place, _)| place));
     }
     if places.is_empty() {
         return Ok(Vec::new());
     }
     let mut numbers = number::at_places(tx, principal, &batch.series.name, places).await?.into_iter();
-    let answers = shapes.into_iter().map(|(at, fresh, count)| {
+    let answers = shapes.into_iter().map(|(at, fresh, states)| {
         // Whatever became of them since, this is what the first answer said.
-        let numbers = numbers.by_ref().take(count).map(|number| crate::Number { state: State::Issued, ..number });
+        let numbers = states.into_iter().zip(numbers.by_ref()).map(|(state, number)| number.shown_in(state));
         (at, Answer { numbers: numbers.collect(), fresh, replayed: true })
     });
     Ok(answers.collect())

@@ -1,10 +1,10 @@
 //! Claims: idempotency keys and what they did, written in the transaction that did it.
 
-use domain::{id::SeriesName, principal::Principal, refusal::Refusal};
+use domain::{id::SeriesName, principal::Principal, refusal::Refusal, state::State};
 use serde_json::Value;
 use store::{Error, Tx};
 
-use crate::{Order, number::Places};
+use crate::{Operation, Order, number::Position};
 
 /// A claim as stored.
 pub(crate) struct Claim {
@@ -44,7 +44,11 @@ pub(crate) async fn of_keys(
 impl Claim {
     /// Whether the order means what the key did.
     pub(crate) fn check(&self, order: &Order) -> Result<(), Refusal> {
-        if self.fingerprint == order.fingerprint && self.operation == "issue" { Ok(()) } else { Err(Refusal::KeyReused) }
+        if self.fingerprint == order.fingerprint && self.operation == order.operation.word() {
+            Ok(())
+        } else {
+            Err(Refusal::KeyReused)
+        }
     }
 
     /// Whether it took numbers that were not there before.
@@ -52,15 +56,29 @@ impl Claim {
         self.count > 0
     }
 
-    /// Where the numbers of its answer are.
-    pub(crate) fn places(self) -> Result<Places, Error> {
+    /// Where the numbers of its answer are, and in which state it showed them.
+    pub(crate) fn shown(self) -> Result<Vec<(Position, State)>, Error> {
+        let odd = |what: &str| Error::corrupt(format!("a claim's {what}"));
+        let begins = Operation::from_word(&self.operation).ok_or_else(|| odd("operation"))?.state();
         match (self.answer, self.first) {
-            (Some(answer), _) => serde_json::from_value(answer).map_err(|e| Error::corrupt(format!("a claim's answer: {e}"))),
+            (Some(answer), _) => {
+                // From before there were other states than issued, they are not named.
+                let all_issued = |places: Vec<(String, i16, i64)>| {
+                    places.into_iter().map(|(period, part, value)| (period, part, value, "issued".to_owned())).collect()
+                };
+                let shown = serde_json::from_value::<Vec<(String, i16, i64, String)>>(answer.clone())
+                    .or_else(|_| serde_json::from_value(answer).map(all_issued))
+                    .map_err(|_| odd("answer"))?;
+                let read = |(period, part, value, state): (String, i16, i64, String)| {
+                    Ok(((period, part, value), State::from_word(&state).ok_or_else(|| odd("state"))?))
+                };
+                shown.into_iter().map(read).collect()
+            }
             (None, Some(first)) => {
                 let values = first..first + i64::from(self.count);
-                Ok(values.map(|value| (self.period.clone(), self.part, value)).collect())
+                Ok(values.map(|value| ((self.period.clone(), self.part, value), begins)).collect())
             }
-            (None, None) => Err(Error::corrupt("a claim without an answer")),
+            (None, None) => Err(odd("answer, which is none")),
         }
     }
 }

@@ -77,7 +77,7 @@ impl Ledger {
 
 async fn used(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesName, text: &str) -> Result<Option<Explained>, Error> {
     let row = sqlx::query!(
-        "select value, number, period, part, state, document_ref, document_date, metadata, at, principal, operation_id
+        "select value, number, period, part, state, document_ref, document_date, metadata, at, issued_at, principal, operation_id
            from number where tenant_id = $1 and series = $2 and number = $3",
         principal.tenant.0,
         name.as_str(),
@@ -123,6 +123,7 @@ async fn used(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesName, text: &
         document_ref: row.document_ref,
         document_date: row.document_date,
         at: row.at,
+        issued_at: row.issued_at,
     })?;
     Ok(Some(Explained::Used { number: Box::new(number), metadata: row.metadata, history }))
 }

@@ -8,6 +8,7 @@ use domain::{
     principal::Principal,
     refusal::Refusal,
     series::Series,
+    state::State,
 };
 use jiff::{Timestamp, civil::Date};
 use serde_json::Value;
@@ -30,9 +31,43 @@ pub struct Member {
     pub metadata: Option<Value>,
 }
 
+/// What is wanted of the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// They stand on their documents at once.
+    Issue,
+    /// They are kept for their documents until it is known what becomes of these.
+    Reserve,
+}
+
+impl Operation {
+    /// The word in the database.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Issue => "issue",
+            Self::Reserve => "reserve",
+        }
+    }
+
+    /// Reads the word; none if there is no such operation.
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        [Self::Issue, Self::Reserve].into_iter().find(|operation| operation.word() == word)
+    }
+
+    /// The state that a number begins in.
+    pub(crate) fn state(self) -> State {
+        match self {
+            Self::Issue => State::Issued,
+            Self::Reserve => State::Reserved,
+        }
+    }
+}
+
 /// A request for numbers.
 #[derive(Clone, Debug)]
 pub struct Order {
+    /// What is wanted.
+    pub operation: Operation,
     /// In which series.
     pub series: SeriesName,
     /// Whoever repeats this key gets the same numbers.

@@ -18,6 +18,7 @@ mod number;
 mod plan;
 mod preview;
 mod series;
+mod step;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -36,11 +37,12 @@ use crate::lane::Lanes;
 pub use audit::{Audit, Gap, PeriodAudit, Run};
 pub use explain::{Entry, Explained, Unused};
 pub use inspect::{Inspection, inspect};
-pub use issue::{Answer, Member, Order};
+pub use issue::{Answer, Member, Operation, Order};
 pub use migrate::migrate;
 pub use number::Number;
 pub use preview::Preview;
 pub use series::NewSeries;
+pub use step::Asked;
 
 /// How long an operation that writes keeps trying while others are in its way.
 pub(crate) const PATIENCE: Patience = Patience::seconds(8, 5);

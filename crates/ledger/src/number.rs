@@ -22,8 +22,21 @@ pub struct Number {
     pub document_ref: Option<String>,
     /// The document's date.
     pub document_date: Date,
-    /// The instant of the request that it was given to.
+    /// The instant of the request that took it.
     pub at: Timestamp,
+    /// When it was issued; none where it never was.
+    pub issued_at: Option<Timestamp>,
+}
+
+impl Number {
+    /// The same when it was in an earlier state.
+    pub(crate) fn shown_in(self, state: State) -> Self {
+        let issued_at = match state {
+            State::Issued | State::Voided => self.issued_at,
+            _ => None,
+        };
+        Self { state, issued_at, ..self }
+    }
 }
 
 pub(crate) struct Row {
@@ -35,6 +48,8 @@ pub(crate) struct Row {
     pub(crate) document_ref: Option<String>,
     pub(crate) document_date: Option<SqlDate>,
     pub(crate) at: SqlTimestamp,
+    /// None also where it was issued when it was made, and has been since.
+    pub(crate) issued_at: Option<SqlTimestamp>,
 }
 
 impl TryFrom<Row> for Number {
@@ -42,14 +57,17 @@ impl TryFrom<Row> for Number {
 
     fn try_from(row: Row) -> Result<Self, Error> {
         let odd = |what: &str| Error::corrupt(format!("number {} of {}: {what}", row.value, row.period));
+        let state = State::from_word(&row.state).ok_or_else(|| odd("state"))?;
+        let at = row.at.to_jiff();
         Ok(Self {
             value: row.value,
             number: row.number.ok_or_else(|| odd("no text"))?,
             part: row.part,
-            state: State::from_word(&row.state).ok_or_else(|| odd("state"))?,
+            state,
             document_ref: row.document_ref,
             document_date: row.document_date.ok_or_else(|| odd("no date"))?.to_jiff(),
-            at: row.at.to_jiff(),
+            at,
+            issued_at: row.issued_at.map(SqlTimestamp::to_jiff).or_else(|| (state == State::Issued).then_some(at)),
             period: Period::named(row.period),
         })
     }
@@ -68,9 +86,9 @@ pub(crate) async fn known(
     let rows = sqlx::query_as!(
         Row,
         r#"select n.value as "value!", n.number, n.period as "period!", n.part as "part!", n.state as "state!",
-                  n.document_ref, n.document_date, n.at as "at!"
+                  n.document_ref, n.document_date, n.at as "at!", n.issued_at
              from unnest($3::text[]) asked (reference)
-            cross join lateral (select value, number, period, part, state, document_ref, document_date, at from number
+            cross join lateral (select value, number, period, part, state, document_ref, document_date, at, issued_at from number
               where tenant_id = $1 and series = $2 and document_ref = asked.reference offset 0) n"#,
         principal.tenant.0,
         series.as_str(),
@@ -81,15 +99,15 @@ pub(crate) async fn known(
     rows.into_iter().map(Number::try_from).collect()
 }
 
-/// Where numbers are: (period, part, value) each.
-pub(crate) type Places = Vec<(String, i16, i64)>;
+/// Where a number is: period, part, value.
+pub(crate) type Position = (String, i16, i64);
 
 /// The numbers at these places, in their order, one index look-up each.
 pub(crate) async fn at_places(
     tx: &mut Tx<'_>,
     principal: &Principal,
     series: &SeriesName,
-    places: Places,
+    places: Vec<Position>,
 ) -> Result<Vec<Number>, Error> {
     let wanted = places.len();
     let (mut periods, mut parts, mut values) = (Vec::new(), Vec::new(), Vec::new());
@@ -101,9 +119,9 @@ pub(crate) async fn at_places(
     let rows = sqlx::query_as!(
         Row,
         r#"select n.value as "value!", n.number, n.period as "period!", n.part as "part!", n.state as "state!",
-                  n.document_ref, n.document_date, n.at as "at!"
+                  n.document_ref, n.document_date, n.at as "at!", n.issued_at
              from unnest($3::text[], $4::smallint[], $5::bigint[]) with ordinality asked (period, part, value, place)
-            cross join lateral (select value, number, period, part, state, document_ref, document_date, at from number
+            cross join lateral (select value, number, period, part, state, document_ref, document_date, at, issued_at from number
               where tenant_id = $1 and series = $2 and part = asked.part and period = asked.period
                 and value = asked.value offset 0) n
             order by asked.place"#,

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use domain::{
     id::DocumentRef,
+    life::{Step, Verb},
     next::{Counter, next},
     period::Period,
     refusal::Refusal,
@@ -15,7 +16,7 @@ use domain::{
 };
 use jiff::civil::Date;
 
-use crate::{Member, Number, Order, claim::Claim};
+use crate::{Member, Number, Operation, Order, claim::Claim};
 
 /// What is known already of the keys and documents of a batch.
 #[derive(Default)]
@@ -43,8 +44,26 @@ pub(crate) enum Fate {
 /// A number of an order's answer.
 pub(crate) struct Planned {
     pub(crate) number: Number,
-    /// Whether it is to be taken; otherwise the document has it already.
-    pub(crate) new: bool,
+    /// What is to be done for it.
+    pub(crate) deed: Deed,
+}
+
+/// What is to be done for a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    /// It is to be taken.
+    Take,
+    /// The document has it, reserved or failed, and is now issued.
+    Confirm,
+    /// Nothing: the document has it.
+    Nothing,
+}
+
+impl Planned {
+    /// Whether it is to be taken.
+    pub(crate) fn is_new(&self) -> bool {
+        self.deed == Deed::Take
+    }
 }
 
 /// The fates of a batch's orders, in their order, under the counter of one period.
@@ -65,10 +84,12 @@ pub(crate) fn plan(series: &Series, counter: &Counter, orders: &[&Order], mut kn
             }
             let fate = decide(series, &counter, order, &known.numbers);
             if let Ok(Fate::Numbered(planned)) = &fate {
-                let latest = planned.iter().filter(|planned| planned.new).map(|planned| planned.number.document_date).max();
+                let latest = planned.iter().filter(|it| it.is_new()).map(|planned| planned.number.document_date).max();
                 counter.last_date = counter.last_date.max(latest);
-                counter.last += i64::try_from(planned.iter().filter(|planned| planned.new).count()).unwrap_or(i64::MAX);
-                documents.extend(order.references().map(DocumentRef::as_str).filter(|it| !known.numbers.contains_key(*it)));
+                counter.last += i64::try_from(planned.iter().filter(|it| it.is_new()).count()).unwrap_or(i64::MAX);
+                // Whoever names one of these next finds it changed.
+                let changed = planned.iter().zip(&order.members).filter(|(planned, _)| planned.deed != Deed::Nothing);
+                documents.extend(changed.filter_map(|(_, member)| member.document_ref.as_ref()).map(DocumentRef::as_str));
             }
             fate.unwrap_or_else(Fate::Refused)
         })
@@ -107,7 +128,7 @@ fn decide(series: &Series, counter: &Counter, order: &Order, known: &HashMap<Str
         if dates.is_empty() { Vec::new() } else { next(&series.settings, series.status, counter, &dates)? }.into_iter();
     let planned = members.into_iter().zip(&order.members).filter_map(|(member, asked)| {
         Some(match member {
-            Ok(number) => Planned { number, new: false },
+            Ok(number) => known_number(order, number),
             Err(date) => {
                 let next = fresh.next()?;
                 let number = Number {
@@ -115,16 +136,26 @@ fn decide(series: &Series, counter: &Counter, order: &Order, known: &HashMap<Str
                     number: next.number,
                     period: counter.period.clone(),
                     part: 0,
-                    state: State::Issued,
+                    state: order.operation.state(),
                     document_ref: asked.document_ref.as_ref().map(ToString::to_string),
                     document_date: date,
                     at: order.at,
+                    issued_at: (order.operation == Operation::Issue).then_some(order.at),
                 };
-                Planned { number, new: true }
+                Planned { number, deed: Deed::Take }
             }
         })
     });
     Ok(Fate::Numbered(planned.collect()))
+}
+
+/// A number that is there: to issue is to reserve and to confirm, so what is reserved for the document is confirmed.
+fn known_number(order: &Order, number: Number) -> Planned {
+    if order.operation == Operation::Issue && matches!(Verb::Confirm.step(number.state), Step::To(_)) {
+        let number = Number { state: State::Issued, issued_at: Some(order.at), ..number };
+        return Planned { number, deed: Deed::Confirm };
+    }
+    Planned { number, deed: Deed::Nothing }
 }
 
 /// A document that asks again gets its number, unless it has become another document.

@@ -1,6 +1,6 @@
-//! Issuing numbers: one, `count`, or `items`.
+//! Taking numbers: issuing one, `count`, or `items`; reserving one for a document.
 
-use api::{Issue, Item};
+use api::{Issue, Item, Reserve};
 use axum::{
     Extension,
     extract::State,
@@ -13,7 +13,7 @@ use domain::{
     principal::Principal,
     series::FieldError,
 };
-use ledger::{Member, Number, Order};
+use ledger::{Member, Number, Operation, Order};
 use serde_json::Value;
 
 use crate::{
@@ -43,6 +43,7 @@ pub(crate) async fn issue(
     let members = members(&body)?;
     let fingerprint = key.fingerprint("issue", &body)?;
     let order = Order {
+        operation: Operation::Issue,
         series,
         key: key.key,
         fingerprint,
@@ -51,10 +52,44 @@ pub(crate) async fn issue(
         operation_id: call.operation_id,
         trace_id: call.trace_id,
     };
+    take(&gateway, &principal, order, several).await
+}
+
+pub(crate) async fn reserve(
+    State(gateway): State<Gateway>,
+    Extension(principal): Extension<Principal>,
+    Extension(call): Extension<Call>,
+    Path(name): Path<String>,
+    key: Keyed,
+    Json(body): Json<Reserve>,
+) -> Result<Response, Failed> {
+    let series = SeriesName::parse(&name)?;
+    let fingerprint = key.fingerprint("reserve", &body)?;
+    let mut errors = Vec::new();
+    let item = Item { document_ref: Some(body.document_ref), document_date: body.document_date, metadata: body.metadata };
+    let members = vec![member(&item, "", &mut errors)];
+    if !errors.is_empty() {
+        return Err(Failed::fields(errors));
+    }
+    let order = Order {
+        operation: Operation::Reserve,
+        series,
+        key: key.key,
+        fingerprint,
+        members,
+        at: call.at,
+        operation_id: call.operation_id,
+        trace_id: call.trace_id,
+    };
+    take(&gateway, &principal, order, false).await
+}
+
+/// Takes what is wanted, once for each key, and answers with it.
+async fn take(gateway: &Gateway, principal: &Principal, order: Order, several: bool) -> Result<Response, Failed> {
     let series = order.series.clone();
     let _flight = gateway.flights.board(format!("{}/{series}/{}", principal.tenant, order.key)).await?;
-    let placement = gateway.placement(&principal, &series).await?;
-    let answer = gateway.ledger.issue(&placement.shard, &principal, order).await.map_err(Failed::shard)?;
+    let placement = gateway.placement(principal, &series).await?;
+    let answer = gateway.ledger.issue(&placement.shard, principal, order).await.map_err(Failed::shard)?;
     let status = if answer.fresh { StatusCode::CREATED } else { StatusCode::OK };
     let mut numbers: Vec<_> = answer.numbers.iter().map(|number| words(&series, number)).collect();
     let only = if several { None } else { numbers.pop() };
@@ -156,6 +191,6 @@ pub(crate) fn words(series: &SeriesName, number: &Number) -> api::Number {
         state: number.state.word().to_owned(),
         document_ref: number.document_ref.clone(),
         document_date: number.document_date.to_string(),
-        issued_at: super::instant(number.at),
+        issued_at: number.issued_at.map(super::instant),
     }
 }

@@ -36,7 +36,7 @@ fn words(series: &SeriesName, text: String, explained: ledger::Explained) -> Exp
                 state: number.state,
                 document_ref: number.document_ref,
                 document_date: Some(number.document_date),
-                issued_at: Some(number.issued_at),
+                issued_at: number.issued_at,
                 metadata,
                 history: history.into_iter().map(entry).collect(),
             }

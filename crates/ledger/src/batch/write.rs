@@ -10,7 +10,7 @@ use super::{Batch, Kind, Trouble};
 use crate::{
     Number, Order,
     counter::{Place, Seen},
-    plan::{Fate, Planned},
+    plan::{Deed, Fate, Planned},
 };
 
 /// What was written.
@@ -42,14 +42,15 @@ pub(super) async fn write(
     at: Option<(&Place, &Seen)>,
 ) -> Result<Wrote, Trouble> {
     let mut claims = Claims::default();
-    let mut numbers = Vec::new();
+    let (mut numbers, mut confirmed) = (Vec::new(), Vec::new());
     let mut orders: Vec<_> = batch.orders.iter().zip(fates).collect();
     orders.sort_by_key(|((_, order), _)| order.key.as_str());
     for ((principal, order), fate) in orders {
         let Fate::Numbered(planned) = fate else { continue };
         claims.push(order, planned).map_err(Trouble::new(Kind::OneOfThem))?;
         let by = principal.to_string();
-        let rows = planned.iter().zip(&order.members).filter(|(planned, _)| planned.new);
+        confirmed.extend(planned.iter().filter(|it| it.deed == Deed::Confirm).map(|it| (&it.number, by.clone(), *order)));
+        let rows = planned.iter().zip(&order.members).filter(|(planned, _)| planned.is_new());
         numbers.extend(rows.map(|(planned, member)| (&planned.number, member.metadata.as_ref(), by.clone(), *order)));
     }
     if numbers.is_empty() {
@@ -57,6 +58,7 @@ pub(super) async fn write(
             return Ok(Wrote::Nothing);
         }
         claims.write_alone(tx, batch).await.map_err(Trouble::new(Kind::OneOfThem))?;
+        confirm(tx, batch, confirmed).await?;
         return Ok(Wrote::Claims);
     }
     let (place, seen) = at.ok_or_else(|| Trouble::new(Kind::Moved)(Error::Moved))?;
@@ -79,7 +81,61 @@ pub(super) async fn write(
         Error::Moved => Trouble::new(Kind::Moved)(error),
         error => Trouble::new(Kind::OneOfThem)(error),
     })?;
+    confirm(tx, batch, confirmed).await?;
     Ok(Wrote::Moved(moved))
+}
+
+/// What was reserved for a document is confirmed, in the order of the values; if it is still as it was seen.
+async fn confirm(tx: &mut Tx<'_>, batch: &Batch<'_>, mut confirmed: Vec<(&Number, String, &Order)>) -> Result<(), Trouble> {
+    if confirmed.is_empty() {
+        return Ok(());
+    }
+    let (principal, _) = batch.orders[0];
+    confirmed.sort_by_key(|(number, ..)| (&number.period, number.part, number.value));
+    let wanted = confirmed.len();
+    let (mut periods, mut parts, mut values, mut at) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut principals, mut operations, mut traces) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, by, order) in &confirmed {
+        periods.push(number.period.as_str());
+        parts.push(number.part);
+        values.push(number.value);
+        at.push(order.at.to_sqlx());
+        principals.push(by.as_str());
+        operations.push(order.operation_id.as_str());
+        traces.push(order.trace_id.as_deref());
+    }
+    let done = sqlx::query_scalar!(
+        r#"with asked as (
+             select * from unnest($3::text[], $4::smallint[], $5::bigint[], $6::timestamptz[], $7::text[], $8::text[], $9::text[])
+               a (period, part, value, at, principal, operation_id, trace_id)
+           ), old as (
+             select a.*, n.state from asked a
+              cross join lateral (select state from number where tenant_id = $1 and series = $2 and part = a.part
+                and period = a.period and value = a.value for no key update) n
+           ), moved as (
+             update number n set state = 'issued', issued_at = old.at from old
+              where n.tenant_id = $1 and n.series = $2 and n.part = old.part and n.period = old.period and n.value = old.value
+                and old.state in ('reserved', 'failed')
+             returning n.part, n.period, n.value, old.at, old.state, old.principal, old.operation_id, old.trace_id
+           ), noted as (
+             insert into history (tenant_id, series, part, period, value, at, "from", "to", principal, operation_id, trace_id)
+             select $1, $2, part, period, value, at, state, 'issued', principal, operation_id, trace_id from moved
+           )
+           select count(*) as "count!" from moved"#,
+        principal.tenant.0,
+        batch.series.name.as_str(),
+        &periods as _,
+        &parts,
+        &values,
+        &at as _,
+        &principals as _,
+        &operations as _,
+        &traces as _
+    )
+    .fetch_one(tx.db())
+    .await;
+    let done = done.map_err(Error::from).map_err(Trouble::new(Kind::OneOfThem))?;
+    if usize::try_from(done) == Ok(wanted) { Ok(()) } else { Err(Trouble::new(Kind::Unlooked)(Error::Moved)) }
 }
 
 /// The counter moves only if it is where it was seen; claims and numbers are written only if it moved.
@@ -101,19 +157,19 @@ async fn write_numbers(
              returning ctid::text as place
            ), claimed as (
              insert into claim (tenant_id, series, key, fingerprint, operation, part, period, first, count, answer, at)
-             select $1, $2, c.key, c.fingerprint, 'issue', c.part, c.period, c.first, c.count, c.answer, c.at
+             select $1, $2, c.key, c.fingerprint, c.operation, c.part, c.period, c.first, c.count, c.answer, c.at
                from moved, unnest($10::text[], $11::bytea[], $12::smallint[], $13::text[], $14::bigint[], $15::integer[],
-                                  $16::jsonb[], $17::timestamptz[])
-                             c (key, fingerprint, part, period, first, count, answer, at)
+                                  $16::jsonb[], $17::timestamptz[], $28::text[])
+                             c (key, fingerprint, part, period, first, count, answer, at, operation)
              returning 1
            ), written as (
              insert into number (tenant_id, series, part, period, value, prev, number, state, document_ref, document_date,
                                  metadata, config_version, at, principal, operation_id, trace_id)
-             select $1, $2, 0, $3, n.value, case when n.value <> $18 then n.value - 1 end, n.number, 'issued', n.document_ref,
+             select $1, $2, 0, $3, n.value, case when n.value <> $18 then n.value - 1 end, n.number, n.state, n.document_ref,
                     n.document_date, n.metadata, $5, n.at, n.principal, n.operation_id, n.trace_id
                from moved, unnest($19::bigint[], $20::text[], $21::text[], $22::date[], $23::jsonb[], $24::timestamptz[],
-                                  $25::text[], $26::text[], $27::text[])
-                             n (value, number, document_ref, document_date, metadata, at, principal, operation_id, trace_id)
+                                  $25::text[], $26::text[], $27::text[], $29::text[])
+                             n (value, number, document_ref, document_date, metadata, at, principal, operation_id, trace_id, state)
              returning 1
            )
            select (select place from moved) as place, clock_timestamp() as "now!", (select count(*) from claimed) as "claimed!",
@@ -144,7 +200,9 @@ async fn write_numbers(
         &columns.at as _,
         &columns.principals as _,
         &columns.operations as _,
-        &columns.traces as _
+        &columns.traces as _,
+        &claims.operations as _,
+        &columns.states as _
     )
     .fetch_one(tx.db())
     .await?;
@@ -168,23 +226,25 @@ struct Claims<'a> {
     counts: Vec<i32>,
     answers: Vec<Option<Value>>,
     at: Vec<jiff_sqlx::Timestamp>,
+    operations: Vec<&'a str>,
 }
 
 impl<'a> Claims<'a> {
     fn push(&mut self, order: &'a Order, planned: &'a [Planned]) -> Result<(), Error> {
-        let mut new = planned.iter().filter(|planned| planned.new).map(|planned| &planned.number);
+        let mut new = planned.iter().filter(|planned| planned.is_new()).map(|planned| &planned.number);
         let first = new.clone().next();
         let head = first.or_else(|| Some(&planned.first()?.number)).ok_or_else(|| Error::corrupt("an order of no documents"))?;
-        let some_known = planned.iter().any(|planned| !planned.new);
-        let places = || planned.iter().map(|it| (it.number.period.as_str(), it.number.part, it.number.value));
+        let some_known = planned.iter().any(|planned| !planned.is_new());
+        let shown = |it: &'a Planned| (it.number.period.as_str(), it.number.part, it.number.value, it.number.state.word());
         self.keys.push(order.key.as_str());
         self.fingerprints.push(&order.fingerprint);
         self.parts.push(head.part);
         self.periods.push(head.period.as_str());
         self.firsts.push(first.map(|number| number.value));
         self.counts.push(i32::try_from(new.by_ref().count()).unwrap_or(i32::MAX));
-        self.answers.push(some_known.then(|| json!(places().collect::<Vec<_>>())));
+        self.answers.push(some_known.then(|| json!(planned.iter().map(shown).collect::<Vec<_>>())));
         self.at.push(order.at.to_sqlx());
+        self.operations.push(order.operation.word());
         Ok(())
     }
 
@@ -193,9 +253,9 @@ impl<'a> Claims<'a> {
         let (principal, _) = batch.orders[0];
         sqlx::query!(
             "insert into claim (tenant_id, series, key, fingerprint, operation, part, period, first, count, answer, at)
-             select $1, $2, c.key, c.fingerprint, 'issue', c.part, c.period, null, 0, c.answer, c.at
-               from unnest($3::text[], $4::bytea[], $5::smallint[], $6::text[], $7::jsonb[], $8::timestamptz[])
-                      c (key, fingerprint, part, period, answer, at)",
+             select $1, $2, c.key, c.fingerprint, c.operation, c.part, c.period, null, 0, c.answer, c.at
+               from unnest($3::text[], $4::bytea[], $5::smallint[], $6::text[], $7::jsonb[], $8::timestamptz[], $9::text[])
+                      c (key, fingerprint, part, period, answer, at, operation)",
             principal.tenant.0,
             batch.series.name.as_str(),
             &self.keys as _,
@@ -203,7 +263,8 @@ impl<'a> Claims<'a> {
             &self.parts,
             &self.periods as _,
             &self.answers as _,
-            &self.at as _
+            &self.at as _,
+            &self.operations as _
         )
         .execute(tx.db())
         .await?;
@@ -223,6 +284,7 @@ struct Columns<'a> {
     principals: Vec<&'a str>,
     operations: Vec<&'a str>,
     traces: Vec<Option<&'a str>>,
+    states: Vec<&'a str>,
 }
 
 impl<'a> Columns<'a> {
@@ -236,5 +298,6 @@ impl<'a> Columns<'a> {
         self.principals.push(by);
         self.operations.push(order.operation_id.as_str());
         self.traces.push(order.trace_id.as_deref());
+        self.states.push(number.state.word());
     }
 }

@@ -1,0 +1,102 @@
+//! The verbs of a number that is there: confirm, fail, void. They are safe to repeat and need no key.
+
+use axum::{
+    Extension,
+    extract::{Query, State, rejection::QueryRejection},
+};
+use domain::{
+    id::SeriesName,
+    life::Verb,
+    principal::{Principal, Scope},
+    series::FieldError,
+};
+use ledger::Asked;
+use serde::Deserialize;
+
+use crate::{
+    app::Gateway,
+    auth::Scopes,
+    body::{Optional, Path},
+    operation::Call,
+    problem::Failed,
+};
+
+/// The longest reason, in characters.
+const REASON: usize = 2_000;
+/// In the path, for a text that is in the query: one that a path can't hold as it is.
+const IN_QUERY: &str = "-";
+
+/// What the query may say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Named {
+    number: Option<String>,
+}
+
+/// Everything that a verb's handler is given.
+type Given = (
+    State<Gateway>,
+    Extension<Principal>,
+    Extension<Scopes>,
+    Extension<Call>,
+    Path<(String, String)>,
+    Result<Query<Named>, QueryRejection>,
+);
+
+pub(crate) async fn confirm(given: Given, body: Optional<api::Step>) -> Result<axum::Json<api::Number>, Failed> {
+    step(Verb::Confirm, given, body.0).await
+}
+
+pub(crate) async fn fail(given: Given, body: Optional<api::Step>) -> Result<axum::Json<api::Number>, Failed> {
+    step(Verb::Fail, given, body.0).await
+}
+
+pub(crate) async fn void(given: Given, body: Optional<api::Step>) -> Result<axum::Json<api::Number>, Failed> {
+    if body.0.reason.is_none() {
+        return Err(Failed::field("/reason", "say why the number is given up; it is final"));
+    }
+    step(Verb::Void, given, body.0).await
+}
+
+async fn step(verb: Verb, given: Given, body: api::Step) -> Result<axum::Json<api::Number>, Failed> {
+    let (State(gateway), Extension(principal), Extension(scopes), Extension(call), Path((name, text)), query) = given;
+    let series = SeriesName::parse(&name)?;
+    let number = named(text, super::query(query)?)?;
+    let reason = body.reason.map(reason).transpose()?;
+    let placement = gateway.placement(&principal, &series).await?;
+    let asked = Asked {
+        series: &series,
+        number: &number,
+        verb,
+        reason: reason.as_deref(),
+        may_override: scopes.0.contains(&Scope::NumbersOverride),
+        at: call.at,
+        operation_id: &call.operation_id,
+        trace_id: call.trace_id.as_deref(),
+    };
+    let number = gateway.ledger.step(&placement.shard, &principal, &asked).await.map_err(Failed::shard)?;
+    Ok(axum::Json(super::issue::words(&series, &number)))
+}
+
+/// The text of the number, from the path or, where the path says so, from the query.
+fn named(in_path: String, query: Named) -> Result<String, Failed> {
+    let text = match (in_path.as_str(), query.number) {
+        (IN_QUERY, Some(number)) => number,
+        (_, None) => in_path,
+        (_, Some(_)) => return Err(Failed::field("/number", "in the query: goes with - in the path's place of the number")),
+    };
+    // No pattern makes anything else, and no database column takes a NUL.
+    if text.is_empty() || text.len() > 64 || !text.bytes().all(|b| (b' '..=b'~').contains(&b)) {
+        return Err(Failed::not_found("such number"));
+    }
+    Ok(text)
+}
+
+fn reason(text: String) -> Result<String, Failed> {
+    let length = text.chars().count();
+    if text.trim().is_empty() || length > REASON {
+        let detail = format!("must be 1 to {REASON} characters that say something, not {length}");
+        return Err(Failed::fields(vec![FieldError::new("/reason", detail)]));
+    }
+    Ok(text)
+}
