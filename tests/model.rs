@@ -41,14 +41,19 @@ enum Expected {
 #[derive(Default)]
 struct Reference {
     last: BTreeMap<String, usize>,
+    /// By reference: number and date.
     documents: BTreeMap<String, (String, String)>,
-    claims: BTreeMap<String, (Value, u16, Vec<String>)>,
+    /// By number.
+    states: BTreeMap<String, &'static str>,
+    /// By key: operation, body, status, numbers with their states.
+    claims: BTreeMap<String, (&'static str, Value, u16, Vec<String>)>,
 }
 
 impl Reference {
-    fn issue(&mut self, key: &str, body: &Value) -> Expected {
-        if let Some((meant, status, numbers)) = self.claims.get(key) {
-            return if meant == body {
+    /// `issue` or `reserve`.
+    fn take(&mut self, operation: &'static str, key: &str, body: &Value) -> Expected {
+        if let Some((of, meant, status, numbers)) = self.claims.get(key) {
+            return if meant == body && *of == operation {
                 Expected::Numbers(*status, true, numbers.clone())
             } else {
                 Expected::Problem(422, "idempotency-key-reused")
@@ -65,6 +70,7 @@ impl Reference {
             let date = item["document_date"].as_str().unwrap();
             let reference = item["document_ref"].as_str();
             match reference.and_then(|reference| self.documents.get(reference)) {
+                Some((number, _)) if self.states[number] == "voided" => return Expected::Problem(409, "document-voided"),
                 Some((_, of)) if of != date => return Expected::Problem(409, "document-conflict"),
                 Some((number, _)) => numbers.push(Some(number.clone())),
                 None => {
@@ -91,9 +97,27 @@ impl Reference {
             }
         }
         let status = if fresh.is_empty() { 200 } else { 201 };
-        let numbers: Vec<_> = numbers.into_iter().flatten().collect();
-        self.claims.insert(key.to_owned(), (body.clone(), status, numbers.clone()));
+        let shown = numbers.into_iter().flatten().map(|number| {
+            let state = self.states.entry(number.clone()).or_insert("reserved");
+            if operation == "issue" && matches!(*state, "reserved" | "failed") {
+                *state = "issued";
+            }
+            format!("{number} {state}")
+        });
+        let numbers: Vec<_> = shown.collect();
+        self.claims.insert(key.to_owned(), (operation, body.clone(), status, numbers.clone()));
         Expected::Numbers(status, false, numbers)
+    }
+
+    fn step(&mut self, number: &str, verb: &str) -> Expected {
+        let Some(state) = self.states.get_mut(number) else { return Expected::Problem(404, "not-found") };
+        *state = match (*state, verb) {
+            (_, "void") => "voided",
+            ("reserved" | "failed" | "issued", "confirm") => "issued",
+            ("reserved" | "failed", "fail") => "failed",
+            _ => return Expected::Problem(409, "wrong-state"),
+        };
+        Expected::Numbers(200, false, vec![format!("{number} {state}")])
     }
 }
 
@@ -116,9 +140,15 @@ fn body(dice: &mut Dice) -> Value {
     }
 }
 
-async fn ask(api: &Api, series: &str, key: &str, body: &Value) -> Expected {
-    let reply = api.issue(series, key, body.clone()).await;
-    let text = |number: &Value| number["number"].as_str().unwrap().to_owned();
+/// An operation: one of the verbs on a number, or `issue` or `reserve` with a body.
+async fn ask(api: &Api, series: &str, operation: &str, key: &str, body: &Value) -> Expected {
+    let path = match operation {
+        "issue" => "numbers".to_owned(),
+        "reserve" => "reservations".to_owned(),
+        verb => format!("numbers/{key}/{verb}"),
+    };
+    let reply = api.post(&format!("/v1/series/{series}/{path}"), key, body.clone()).await;
+    let text = |number: &Value| format!("{} {}", number["number"].as_str().unwrap(), number["state"].as_str().unwrap());
     match (reply.status, reply.body["numbers"].as_array()) {
         (200 | 201, Some(numbers)) => Expected::Numbers(reply.status, reply.replayed(), numbers.iter().map(text).collect()),
         (200 | 201, None) => Expected::Numbers(reply.status, reply.replayed(), vec![text(&reply.body)]),
@@ -147,11 +177,26 @@ fn random_operations_agree_with_a_reference() {
             let mut reference = Reference::default();
             for step in 0..150 {
                 let key = if dice.roll(5) == 0 { format!("k{}", dice.roll(step + 1)) } else { format!("k{step}") };
-                let known = reference.claims.get(&key).map(|(body, ..)| body.clone());
-                let body = known.filter(|_| dice.roll(4) > 0).unwrap_or_else(|| body(&mut dice));
-                let expected = reference.issue(&key, &body);
-                let answered = ask(&app.first, &series, &key, &body).await;
-                assert_eq!(answered, expected, "seed {seed}, series {series}, step {step}: {key} {body}");
+                let known = reference.claims.get(&key).map(|(operation, body, ..)| (*operation, body.clone()));
+                let verb = ["confirm", "fail", "void"][dice.roll(3)];
+                let (operation, key, body) = match known.filter(|_| dice.roll(4) > 0) {
+                    Some((operation, body)) => (operation, key, body),
+                    None if dice.roll(4) == 0 => {
+                        let number = format!("M2026-{:03}", dice.roll(reference.last.get("2026").copied().unwrap_or(0) + 2));
+                        (verb, number, json!({"reason": "by lot"}))
+                    }
+                    None => {
+                        let body = body(&mut dice);
+                        let reserves = body["document_ref"].is_string() && dice.roll(2) == 0;
+                        (if reserves { "reserve" } else { "issue" }, key, body)
+                    }
+                };
+                let expected = match operation {
+                    "issue" | "reserve" => reference.take(operation, &key, &body),
+                    verb => reference.step(&key, verb),
+                };
+                let answered = ask(&app.first, &series, operation, &key, &body).await;
+                assert_eq!(answered, expected, "seed {seed}, series {series}, step {step}: {operation} {key} {body}");
                 let what = match expected {
                     Expected::Numbers(status, replayed, _) => format!("{status} {replayed}"),
                     Expected::Problem(_, slug) => slug.to_owned(),
@@ -163,12 +208,12 @@ fn random_operations_agree_with_a_reference() {
             let burst: Vec<_> = (0..24).map(|n| (format!("b{}", n / 2 + dice.roll(2)), body(&mut dice))).collect();
             let answers = all(burst.iter().cloned().map(|(key, body)| {
                 let (api, series) = (app.first.clone(), series.clone());
-                async move { ask(&api, &series, &key, &body).await }
+                async move { ask(&api, &series, "issue", &key, &body).await }
             }))
             .await;
             for ((key, body), answer) in burst.iter().zip(answers) {
                 if let Expected::Numbers(status, _, numbers) = answer {
-                    let again = ask(&app.first, &series, key, body).await;
+                    let again = ask(&app.first, &series, "issue", key, body).await;
                     assert_eq!(again, Expected::Numbers(status, true, numbers), "seed {seed}, series {series}: {key} {body}");
                 }
                 asked += 2;
