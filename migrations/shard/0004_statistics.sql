@@ -1,8 +1,7 @@
 -- What the planner believes of tables that nobody has analysed yet.
 --
--- Without statistics it takes two indexes that both begin with tenant and series for equally good, and picks the smaller
--- one: it then walks every number of a series for each document that is looked up, which a busy new shard does for a
--- minute or more, until autovacuum comes by. So it is shown a thousand rows of two tenants with two series each, and they
+-- A new table could be taken for a tiny one, and a prepared statement would keep reading all of it while it grows. So the
+-- planner is shown a thousand rows of two tenants with two series each, and they
 -- are taken away again. What it learned, that a tenant and a series alone say little, stays until it is replaced by what
 -- is really there (an empty table teaches it nothing). No value may stand out: the planner would think that all others
 -- are rare, hence the target of one.

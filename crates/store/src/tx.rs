@@ -83,7 +83,9 @@ impl Tx<'static> {
 /// BEGIN, and in whose name.
 fn opening(authority: Authority<'_>, snapshot: Snapshot) -> AssertSqlSafe<String> {
     let begin = match snapshot {
-        Snapshot::PerStatement => "BEGIN",
+        // Whatever is looked up here has an index. A plan made while a table was nearly empty would read all of it, and
+        // a prepared statement keeps its plan while the table grows.
+        Snapshot::PerStatement => "BEGIN; SET LOCAL enable_seqscan = off",
         Snapshot::OneMoment => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
     };
     // A UUID prints as hex digits and dashes: nothing in it can end the literal.

@@ -42,16 +42,7 @@ pub(crate) async fn issue(
     let several = body.count.is_some() || body.items.is_some();
     let members = members(&body)?;
     let fingerprint = key.fingerprint("issue", &body)?;
-    let order = Order {
-        operation: Operation::Issue,
-        series,
-        key: key.key,
-        fingerprint,
-        members,
-        at: call.at,
-        operation_id: call.operation_id,
-        trace_id: call.trace_id,
-    };
+    let order = order(Operation::Issue, series, (key, fingerprint), members, call);
     take(&gateway, &principal, order, several).await
 }
 
@@ -71,8 +62,19 @@ pub(crate) async fn reserve(
     if !errors.is_empty() {
         return Err(Failed::fields(errors));
     }
-    let order = Order {
-        operation: Operation::Reserve,
+    let order = order(Operation::Reserve, series, (key, fingerprint), members, call);
+    take(&gateway, &principal, order, false).await
+}
+
+fn order(
+    operation: Operation,
+    series: SeriesName,
+    (key, fingerprint): (Keyed, [u8; 32]),
+    members: Vec<Member>,
+    call: Call,
+) -> Order {
+    Order {
+        operation,
         series,
         key: key.key,
         fingerprint,
@@ -80,8 +82,7 @@ pub(crate) async fn reserve(
         at: call.at,
         operation_id: call.operation_id,
         trace_id: call.trace_id,
-    };
-    take(&gateway, &principal, order, false).await
+    }
 }
 
 /// Takes what is wanted, once for each key, and answers with it.
