@@ -32,6 +32,7 @@ fn the_shards_guards() {
             .iter()
             .flat_map(|t| [format!("{t}.{t}_owner all to seriatim_owner"), format!("{t}.{t}_tenant all to seriatim_app")])
             .chain(["number", "series"].map(|t| format!("{t}.{t}_worker select to seriatim_worker")))
+            .chain(["job.job_owner all to seriatim_owner", "job.job_worker all to seriatim_worker"].map(str::to_owned))
             .collect();
         expected.sort();
         assert_eq!(list(&mut db, POLICIES).await, expected);
@@ -44,6 +45,7 @@ fn the_shards_guards() {
                 "seriatim_app: number insert select update",
                 "seriatim_app: run insert select",
                 "seriatim_app: series insert select update",
+                "seriatim_worker: job insert select update",
                 "seriatim_worker: number select",
                 "seriatim_worker: series select",
             ]
@@ -52,7 +54,7 @@ fn the_shards_guards() {
           where grantee = 'seriatim_app' and table_name = 'number' and privilege_type = 'UPDATE' order by 1";
         assert_eq!(
             list(&mut db, columns).await,
-            ["config_version", "document_date", "document_ref", "issued_at", "metadata", "number", "state"],
+            ["config_version", "document_date", "document_ref", "due", "issued_at", "life", "metadata", "number", "state"],
             "which value a row is never changes"
         );
         // Full unique indexes beside the predecessor's key would slow a fresh table down a hundredfold.

@@ -125,25 +125,35 @@ fn the_verbs_in_their_states() {
         }
         // What only a dispatcher brings about.
         let mut db = app.superuser(&app.shard_of("a").await).await;
-        for (state, verb, status) in
-            [("sending", "confirm", 409), ("sending", "void", 409), ("in_doubt", "fail", 409), ("in_doubt", "confirm", 422)]
-        {
-            let set = format!("update number set state = '{state}' where value = 1");
-            sqlx::raw_sql(sqlx::AssertSqlSafe(set)).execute(&mut db).await.unwrap();
-            let body = if verb == "void" { why() } else { json!({}) };
-            assert_eq!(step(&app.first, "a-0001", verb, body).await.status, status, "{verb} of {state}");
+        let mut becomes = async |value: i64, from: &str, to: &str| {
+            let note = "with moved as (update number set state = $3 where value = $1 and state = $2 returning *)
+              insert into history (tenant_id, series, part, period, value, at, \"from\", \"to\", principal, operation_id)
+              select tenant_id, series, part, period, value, now(), $2, $3, 'dispatcher', 'planted' from moved";
+            sqlx::query(note).bind(value).bind(from).bind(to).execute(&mut db).await.unwrap();
+        };
+        for n in [13, 14] {
+            let _ = reserve(&app.first, &format!("k{n}"), &format!("order-{n}")).await.expect(201);
+            becomes(n, "reserved", "sending").await;
         }
-        let known = step(&app.first, "a-0001", "confirm", json!({"reason": "the portal shows it"})).await.expect(200);
+        for verb in ["confirm", "fail", "void", "release"] {
+            let sending = step(&app.first, "a-0013", verb, why()).await.problem(409, "wrong-state");
+            assert_eq!(sending.body["state"], "sending");
+        }
+        for n in [13, 14] {
+            becomes(n, "sending", "in_doubt").await;
+        }
+        for (verb, body, status) in [("fail", why(), 409), ("release", why(), 409), ("confirm", json!({}), 422)] {
+            assert_eq!(step(&app.first, "a-0013", verb, body).await.status, status, "{verb} in doubt");
+        }
+        let known = step(&app.first, "a-0013", "confirm", json!({"reason": "the portal shows it"})).await.expect(200);
         assert_eq!(known.body["state"], "issued");
         // What nobody knows is decided only by whoever may override.
-        let doubt = "update number set state = 'in_doubt' where value = 2";
-        sqlx::raw_sql(doubt).execute(&mut db).await.unwrap();
         let scopes = json!({"name": "clerk", "scopes": ["numbers:issue", "numbers:void"]});
         let clerk = app.first.post("/v1/keys", "clerk", scopes).await.expect(201);
         let clerk = app.first.with_key(clerk.body["secret"].as_str().unwrap());
-        let refused = step(&clerk, "a-0002", "void", why()).await.problem(409, "wrong-state");
+        let refused = step(&clerk, "a-0014", "void", why()).await.problem(409, "wrong-state");
         assert_eq!(refused.body["state"], "in_doubt");
-        assert_eq!(step(&app.first, "a-0002", "void", why()).await.expect(200).body["state"], "voided");
+        assert_eq!(step(&app.first, "a-0014", "void", why()).await.expect(200).body["state"], "voided");
         let voided = reserve(&app.first, "after", "order-10").await.problem(409, "document-voided");
         assert!(voided.body["detail"].as_str().unwrap().contains("a-0010"), "{}", voided.text);
     });

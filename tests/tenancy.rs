@@ -19,6 +19,12 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("POST", "/v1/series/invoices/numbers/A0001/fail"),
     ("POST", "/v1/series/invoices/numbers/A0001/void"),
     ("GET", "/v1/series/invoices/numbers/A0001"),
+    ("POST", "/v1/series/invoices/numbers/A0001/release"),
+    ("PATCH", "/v1/series/invoices/numbers/A0001"),
+    ("GET", "/v1/series/invoices/numbers"),
+    ("GET", "/v1/numbers"),
+    ("GET", "/v1/series/invoices/periods"),
+    ("POST", "/v1/series/invoices/periods/all/close"),
     ("GET", "/v1/series/invoices/audit"),
 ];
 const OPERATOR: &[(&str, &str)] =
@@ -26,7 +32,7 @@ const OPERATOR: &[(&str, &str)] =
 
 async fn call(api: &Api, (method, path): (&str, &str)) -> Reply {
     let body = json!({});
-    let body = (method == "POST").then_some(&body);
+    let body = (method != "GET").then_some(&body);
     api.call(Method::from_bytes(method.as_bytes()).unwrap(), path, Some("k"), body).await
 }
 
@@ -76,7 +82,14 @@ fn another_tenants_things_do_not_exist() {
         app.first.create_series("invoices", "A{seq:4}", json!({"reset": "never"})).await.expect(201);
         app.first.issue("invoices", "k", json!({"document_ref": "r"})).await.expect(201);
         let key = app.first.get("/v1/keys").await.expect(200).body["items"][0]["id"].as_str().unwrap().to_owned();
-        for path in ["/v1/series/invoices", "/v1/series/invoices/audit", "/v1/series/invoices/numbers/A0001"] {
+        for path in [
+            "/v1/series/invoices",
+            "/v1/series/invoices/audit",
+            "/v1/series/invoices/numbers/A0001",
+            "/v1/series/invoices/numbers",
+            "/v1/series/invoices/numbers?format=csv",
+            "/v1/series/invoices/periods",
+        ] {
             let theirs = second.get(path).await.problem(404, "not-found");
             let missing = second.get(&path.replace("invoices", "missings")).await.problem(404, "not-found");
             let same = |reply: &Reply| reply.body["detail"].as_str().unwrap().replace("missings", "invoices");

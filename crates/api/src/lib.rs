@@ -11,8 +11,8 @@ mod series;
 mod tenants;
 
 pub use numbers::{
-    Audit, Entry, Explained, Gap, Issue, Item, Number, Numbers, PeriodAudit, Preview, PreviewNumber, Previewed, Reserve, Run,
-    Step,
+    Amend, Audit, AuditLine, Entry, Explained, Gap, Issue, Item, ListedNumber, Number, Numbers, Period, PeriodAudit, Preview,
+    PreviewNumber, Previewed, Progress, Reserve, Run, Sighting, Sightings, Step,
 };
 pub use object::Object;
 pub use problem::{FieldError, Problem, Slug};

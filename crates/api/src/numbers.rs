@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Body, Object};
+use crate::{Body, Object, Problem};
 
 /// `POST /v1/series/{series}/numbers`: one document, `count` nameless ones, or a list of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -61,16 +61,109 @@ pub struct Reserve {
 
 impl Body for Reserve {}
 
-/// `POST …/numbers/{number}/confirm`, `/fail` and `/void`.
+/// `POST …/numbers/{number}/confirm`, `/fail`, `/void` and `/release`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
+    /// Which life of the number is meant, so that a late repetition never meets another document's; absent: whichever it is
+    /// in, but for `release`, where it is the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub life: Option<i32>,
     /// Why, 1 to 2,000 characters; `void` needs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl Body for Step {}
+
+/// `PATCH …/numbers/{number}`: what is kept with a number changes or is erased; the number stays.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Amend {
+    /// What is kept with it from now on; null: nothing. Absent: as it is.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Option<Map<String, Value>>>,
+    /// Null: the reference of its document is forgotten. Absent: as it is.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub document_ref: Option<Option<String>>,
+    /// Why, 1 to 2,000 characters.
+    pub reason: String,
+}
+
+impl Body for Amend {}
+
+/// Tells null from absent.
+#[expect(clippy::option_option, reason = "as in a merge patch, null and absent mean different things")]
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// A number in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ListedNumber {
+    /// The text on the document; null for a value that is missing in imported history.
+    pub number: Option<String>,
+    /// The integer.
+    pub value: i64,
+    /// The period it belongs to.
+    pub period: String,
+    /// Which part of the series.
+    pub part: i16,
+    /// The series.
+    pub series: String,
+    /// What has become of it.
+    pub state: String,
+    /// Which life it is in, where it was released and given again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub life: Option<i32>,
+    /// The caller's reference of the document.
+    pub document_ref: Option<String>,
+    /// The document's date.
+    pub document_date: Option<String>,
+    /// When it was issued.
+    pub issued_at: Option<String>,
+    /// What the caller wanted kept with it.
+    pub metadata: Option<Value>,
+}
+
+/// What a series says of a text that all were asked about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Sighting {
+    /// What it knows.
+    Here(Box<Explained>),
+    /// Its shard is away.
+    Away {
+        /// The series.
+        series: String,
+        /// Always true.
+        unavailable: bool,
+    },
+}
+
+/// `GET /v1/numbers`: the series that know a text or a document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sightings {
+    /// In the order of the series' codes.
+    pub items: Vec<Sighting>,
+}
+
+/// A period of a series.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Period {
+    /// Its name.
+    pub period: String,
+    /// `open`, `paused` or `closed`.
+    pub state: String,
+    /// The largest value given; null where there is none.
+    pub last: Option<i64>,
+    /// The value that comes next; null where none does.
+    pub next: Option<i64>,
+    /// When it was closed; null also where the series as a whole was.
+    pub closed_at: Option<String>,
+    /// By whom.
+    pub closed_by: Option<String>,
+}
 
 /// A number that was given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +180,9 @@ pub struct Number {
     pub series: String,
     /// What has become of it.
     pub state: String,
+    /// Which life it is in, where it was released and given again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub life: Option<i32>,
     /// The caller's reference of the document.
     pub document_ref: Option<String>,
     /// The document's date.
@@ -117,6 +213,9 @@ pub struct Explained {
     pub series: String,
     /// What has become of it; `unused` for a text that was never given.
     pub state: String,
+    /// Which life it is in, where it was released and given again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub life: Option<i32>,
     /// The caller's reference of the document.
     pub document_ref: Option<String>,
     /// The document's date.
@@ -144,6 +243,9 @@ pub struct Entry {
     pub operation_id: Option<String>,
     /// Why.
     pub reason: Option<String>,
+    /// The trace of that call (W3C Trace Context), if it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
 }
 
 /// `POST /v1/series/{series}/preview`.
@@ -191,6 +293,27 @@ pub struct Audit {
     pub periods: Option<Vec<PeriodAudit>>,
 }
 
+/// A line of `GET …/audit?format=jsonl`: how far it is, again and again, and at last the proof.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditLine {
+    /// How far it is.
+    Progress(Progress),
+    /// The proof.
+    Audit(Box<Audit>),
+    /// Why there is none.
+    Problem(Box<Problem>),
+}
+
+/// How far something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// How many rows were looked at.
+    pub done: i64,
+    /// Of about how many.
+    pub of: i64,
+}
+
 /// The proof of one period.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeriodAudit {
@@ -212,6 +335,9 @@ pub struct PeriodAudit {
     pub duplicates: Vec<String>,
     /// Reservations past their deadline.
     pub overdue: Vec<String>,
+    /// Numbers that have been `sending` or `in_doubt` for longer than a quarter of an hour.
+    #[serde(default)]
+    pub stuck: Vec<String>,
     /// States that can't be.
     pub impossible: Vec<String>,
     /// Whether every value is accounted for.

@@ -46,12 +46,14 @@ slugs! {
     SeriesPaused "series-paused" 409 "The series is paused";
     SeriesClosed "series-closed" 409 "The series is closed";
     PeriodClosed "period-closed" 409 "The period is closed";
+    PeriodHasOpen "period-has-open" 409 "The period has open numbers";
     SeriesExhausted "series-exhausted" 409 "The series is exhausted";
     RangeExhausted "range-exhausted" 409 "The range is exhausted";
     WrongState "wrong-state" 409 "The number's state does not allow it";
     Chronology "chronology" 422 "The date goes back";
     DocumentConflict "document-conflict" 409 "The document has a number already";
     DocumentVoided "document-voided" 409 "The document's number is voided";
+    NumberReleased "number-released" 409 "The number was released";
     NumberExists "number-exists" 409 "The number exists already";
     PatternOverlaps "pattern-overlaps" 409 "The pattern overlaps another series";
     IdempotencyInProgress "idempotency-in-progress" 409 "The first request with this key is still running";

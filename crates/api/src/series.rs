@@ -49,6 +49,10 @@ pub struct CreateSeries {
     /// How long a reservation may stay one.
     #[serde(default)]
     pub reservation_ttl_seconds: Option<i64>,
+    /// What becomes of one that stayed longer: `alarm` (which is also what an absent one means) or `void`. Shown where there is
+    /// a deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation_overdue: Option<String>,
     /// How many independent sub-series.
     #[serde(default = "one")]
     pub parts: i64,
@@ -109,6 +113,7 @@ impl CreateSeries {
             max_days_ahead: None,
             release: never(),
             reservation_ttl_seconds: None,
+            reservation_overdue: None,
             parts: one(),
             authorisations: Vec::new(),
             rule_pack: None,

@@ -219,6 +219,9 @@ fn store_settings(settings: &Settings) -> Value {
         "overflow": settings.overflow.word(),
         "max_length": settings.max_length,
         "chronology": settings.chronology.word(),
+        "release": settings.release.word(),
+        "reservation_ttl_seconds": settings.reservation_ttl_seconds,
+        "reservation_overdue": settings.reservation_overdue.word(),
     })
 }
 
@@ -235,6 +238,9 @@ fn stored_settings(issuer: &str, stored: &Value) -> Result<Settings, Error> {
         max_length: stored["max_length"].as_i64().and_then(|n| n.try_into().ok()).unwrap_or(-1),
         // Series from before there was a choice say nothing.
         chronology: stored["chronology"].as_str().unwrap_or("none").to_owned(),
+        release: stored["release"].as_str().unwrap_or("never").to_owned(),
+        reservation_ttl_seconds: stored["reservation_ttl_seconds"].as_i64(),
+        reservation_overdue: stored["reservation_overdue"].as_str().unwrap_or("alarm").to_owned(),
     };
     draft.check().map_err(|errors| Error::corrupt(format!("a placement's settings: {errors:?}")))
 }

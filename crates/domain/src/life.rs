@@ -1,15 +1,17 @@
 //! The life of a number: which verb leads from which state to which.
 //!
-//! | state | confirm | fail | void |
-//! |---|---|---|---|
-//! | reserved | issued | failed | voided |
-//! | sending | no: the dispatcher's | no: the dispatcher's | no |
-//! | failed | issued | same | voided |
-//! | in doubt | issued, with a reason | no | voided, with the scope to override |
-//! | issued | same | no | voided |
-//! | voided | no | no | same |
+//! | state | confirm | fail | void | release |
+//! |---|---|---|---|---|
+//! | reserved | issued | failed | voided | released, if it is the last and the series allows it |
+//! | sending | no: the dispatcher's | no: the dispatcher's | no | no |
+//! | failed | issued | same | voided | no |
+//! | in doubt | issued, with a reason | no | voided, with the scope to override | no |
+//! | issued | same | no | voided | no |
+//! | voided | no | no | same | no |
+//! | released | no | no | no | same |
 //!
-//! A released or missing number has no document, so no verb reaches it.
+//! A number that was released is given to another document in its next *life*. A missing number has no document, so no verb
+//! reaches it.
 
 use crate::state::State;
 
@@ -22,6 +24,8 @@ pub enum Verb {
     Fail,
     /// It is given up for good, on record.
     Void,
+    /// It never left the house and goes back, to be the next number again.
+    Release,
 }
 
 /// What a verb does in a state.
@@ -33,6 +37,8 @@ pub enum Step {
     WithReason(State),
     /// It leads there for whoever may override.
     Override(State),
+    /// It leads there for the last number of its period, where the series allows it.
+    IfLast(State),
     /// It has been done already.
     Same,
     /// Not from here.
@@ -41,7 +47,7 @@ pub enum Step {
 
 impl Verb {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Confirm, Self::Fail, Self::Void];
+    pub const ALL: [Self; 4] = [Self::Confirm, Self::Fail, Self::Void, Self::Release];
 
     /// The word in the API.
     pub fn word(self) -> &'static str {
@@ -49,6 +55,7 @@ impl Verb {
             Self::Confirm => "confirm",
             Self::Fail => "fail",
             Self::Void => "void",
+            Self::Release => "release",
         }
     }
 
@@ -60,7 +67,11 @@ impl Verb {
             (Self::Fail, State::Reserved) => Step::To(State::Failed),
             (Self::Void, State::Reserved | State::Failed | State::Issued) => Step::To(State::Voided),
             (Self::Void, State::InDoubt) => Step::Override(State::Voided),
-            (Self::Confirm, State::Issued) | (Self::Fail, State::Failed) | (Self::Void, State::Voided) => Step::Same,
+            (Self::Release, State::Reserved) => Step::IfLast(State::Released),
+            (Self::Confirm, State::Issued)
+            | (Self::Fail, State::Failed)
+            | (Self::Void, State::Voided)
+            | (Self::Release, State::Released) => Step::Same,
             _ => Step::No,
         }
     }
@@ -71,7 +82,7 @@ impl Verb {
             Step::To(_) => true,
             Step::WithReason(_) => reason,
             Step::Override(_) => may_override,
-            Step::Same | Step::No => false,
+            Step::IfLast(_) | Step::Same | Step::No => false,
         };
         State::ALL.into_iter().filter(leads).collect()
     }
@@ -82,6 +93,7 @@ impl Verb {
             Self::Confirm => State::Issued,
             Self::Fail => State::Failed,
             Self::Void => State::Voided,
+            Self::Release => State::Released,
         }
     }
 }
@@ -96,6 +108,7 @@ mod tests {
             Step::To(state) => state.word().to_owned(),
             Step::WithReason(state) => format!("{} with a reason", state.word()),
             Step::Override(state) => format!("{} by override", state.word()),
+            Step::IfLast(state) => format!("{} if last", state.word()),
             Step::Same => "same".to_owned(),
             Step::No => "no".to_owned(),
         };
@@ -103,14 +116,14 @@ mod tests {
         assert_eq!(
             rows,
             [
-                ["issued", "failed", "voided"],
-                ["no", "no", "no"],
-                ["issued", "same", "voided"],
-                ["issued with a reason", "no", "voided by override"],
-                ["same", "no", "voided"],
-                ["no", "no", "same"],
-                ["no", "no", "no"],
-                ["no", "no", "no"],
+                ["issued", "failed", "voided", "released if last"],
+                ["no", "no", "no", "no"],
+                ["issued", "same", "voided", "no"],
+                ["issued with a reason", "no", "voided by override", "no"],
+                ["same", "no", "voided", "no"],
+                ["no", "no", "same", "no"],
+                ["no", "no", "no", "same"],
+                ["no", "no", "no", "no"],
             ]
         );
     }
@@ -119,7 +132,7 @@ mod tests {
     fn every_step_leads_to_the_verbs_target_and_is_the_same_afterwards() {
         for verb in Verb::ALL {
             for state in State::ALL {
-                if let Step::To(to) | Step::WithReason(to) | Step::Override(to) = verb.step(state) {
+                if let Step::To(to) | Step::WithReason(to) | Step::Override(to) | Step::IfLast(to) = verb.step(state) {
                     assert_eq!((to, verb.step(to)), (verb.target(), Step::Same));
                 }
             }

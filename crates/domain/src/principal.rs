@@ -81,8 +81,19 @@ impl Scope {
 pub struct Principal {
     /// The tenant whose data may be touched.
     pub tenant: TenantId,
-    /// The key that vouched for the caller.
-    pub key: Uuid,
+    /// Who it is.
+    pub who: Who,
+}
+
+/// Who a principal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// A caller whom this key vouched for.
+    Key(Uuid),
+    /// The installation's own sweeper, which settles what is overdue.
+    Sweeper,
+    /// The installation's own auditor, which only reads.
+    Auditor,
 }
 
 /// Who runs the installation; may create tenants, reads no tenant's numbers.
@@ -94,7 +105,11 @@ pub struct Operator {
 
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "key:{}", self.key)
+        match self.who {
+            Who::Key(key) => write!(f, "key:{key}"),
+            Who::Sweeper => f.write_str("sweeper"),
+            Who::Auditor => f.write_str("auditor"),
+        }
     }
 }
 

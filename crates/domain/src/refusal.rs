@@ -88,6 +88,49 @@ pub enum Refusal {
         /// Its state.
         state: State,
     },
+    /// It can't be given back.
+    #[error("number {number} can't be released: {why}")]
+    NotReleasable {
+        /// The number.
+        number: String,
+        /// Its state.
+        state: State,
+        /// What is in the way, and what would be right.
+        why: String,
+    },
+    /// What the key took was given back, and may be on another document by now.
+    #[error("number {0}, which this Idempotency-Key took, was released; ask for a number with a new key")]
+    NumberReleased(String),
+    /// It belongs to a document of a later life.
+    #[error("number {number} was released and given again: it is {} in its life {life}; say \"life\": {life} if that one is meant", .state.word())]
+    OtherLife {
+        /// The number.
+        number: String,
+        /// Its state now.
+        state: State,
+        /// Its life now.
+        life: i32,
+    },
+    /// An open number keeps its document.
+    #[error("number {number} is {}, so its document_ref is still needed to find it; confirm or void it first", .state.word())]
+    StillOpen {
+        /// The number.
+        number: String,
+        /// Its state.
+        state: State,
+    },
+    /// A period with open numbers stays open.
+    #[error("the period {period} has {count} open numbers, such as {example}, which is {}; settle them first: confirm or void", .state.word())]
+    PeriodHasOpen {
+        /// The period.
+        period: Period,
+        /// How many are open.
+        count: i64,
+        /// One of them.
+        example: String,
+        /// Its state.
+        state: State,
+    },
     /// The text stands on a document already.
     #[error(
         "number {0} exists already in this series, under another period or value; ask the audit, and continue in another series"
@@ -109,6 +152,7 @@ fn advice(verb: Verb, state: State) -> &'static str {
         (Verb::Void, State::InDoubt) => "; find out first, or void it with a key that carries numbers:override",
         (Verb::Fail, State::InDoubt) => "; confirm it with a reason once it is known",
         (Verb::Fail, State::Issued) => "; an issued number can only be voided",
+        (_, State::Released) => ": it was given back; ask for a number for its document",
         (_, State::Voided) => ": it was given up for good; use a new document_ref",
         _ => "",
     }

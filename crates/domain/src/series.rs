@@ -1,6 +1,6 @@
 //! A series: a named run of numbers and the settings that decide them.
 
-use jiff::{Timestamp, civil::Date, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
 
 use crate::{
     MAX_VALUE,
@@ -46,6 +46,12 @@ pub struct Draft {
     pub max_length: i32,
     /// See [`Settings::chronology`].
     pub chronology: String,
+    /// See [`Settings::release`].
+    pub release: String,
+    /// See [`Settings::reservation_ttl_seconds`].
+    pub reservation_ttl_seconds: Option<i64>,
+    /// See [`Settings::reservation_overdue`].
+    pub reservation_overdue: String,
 }
 
 /// What decides the numbers of a series. Checked as a whole: each setting fits the others.
@@ -69,6 +75,63 @@ pub struct Settings {
     pub max_length: i32,
     /// Whether a document may be dated before one with a lower number.
     pub chronology: Chronology,
+    /// Whether a number that never left the house may go back.
+    pub release: Release,
+    /// How long a reservation may stay one, in seconds; none is for as long as it takes.
+    pub reservation_ttl_seconds: Option<i64>,
+    /// What becomes of a reservation that stayed longer.
+    pub reservation_overdue: Overdue,
+}
+
+/// The longest deadline of a reservation: ten years, in seconds.
+pub const MAX_TTL: i64 = 315_576_000;
+
+/// Whether a number may be given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// It may not; what is not wanted is voided.
+    Never,
+    /// The last number of a period may, while it is reserved.
+    LastUnsent,
+}
+
+impl Release {
+    /// The word in the API and in the database.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::LastUnsent => "last_unsent",
+        }
+    }
+
+    /// Reads the word; none if there is no such rule.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Never, Self::LastUnsent].into_iter().find(|release| release.word() == word)
+    }
+}
+
+/// What becomes of a reservation that passed its deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overdue {
+    /// It is reported and stays: somebody may have used it.
+    Alarm,
+    /// It is voided, with the deadline as the reason.
+    Void,
+}
+
+impl Overdue {
+    /// The word in the API and in the database.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Alarm => "alarm",
+            Self::Void => "void",
+        }
+    }
+
+    /// Reads the word; none if there is no such policy.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Alarm, Self::Void].into_iter().find(|overdue| overdue.word() == word)
+    }
 }
 
 /// Whether dates must follow numbers.
@@ -154,6 +217,17 @@ impl Draft {
         if chronology.is_none() {
             fail("/chronology", "must be none or strict".to_owned());
         }
+        let release = Release::from_word(&self.release);
+        if release.is_none() {
+            fail("/release", "must be never or last_unsent".to_owned());
+        }
+        if self.reservation_ttl_seconds.is_some_and(|ttl| !(1..=MAX_TTL).contains(&ttl)) {
+            fail("/reservation_ttl_seconds", format!("must be from 1 to {MAX_TTL}, or null for no deadline"));
+        }
+        let overdue = Overdue::from_word(&self.reservation_overdue);
+        if overdue.is_none() {
+            fail("/reservation_overdue", "must be alarm or void".to_owned());
+        }
         // Names are found in any case; one zone is to have one spelling.
         let zone = TimeZone::get(&self.time_zone).ok();
         let spelled = zone.as_ref().and_then(|zone| zone.iana_name()) == Some(&self.time_zone);
@@ -167,8 +241,17 @@ impl Draft {
         if !(1..=longest).contains(&self.max_length) {
             fail("/max_length", format!("must be from 1 to {longest} characters"));
         }
-        let (Some(issuer), Some(pattern), Some(reset), Some(overflow), Some(chronology), true) =
-            (issuer, pattern, reset, overflow, chronology, errors.is_empty())
+        let words = (issuer, pattern, reset, overflow, chronology, release, overdue, errors.is_empty());
+        let (
+            Some(issuer),
+            Some(pattern),
+            Some(reset),
+            Some(overflow),
+            Some(chronology),
+            Some(release),
+            Some(reservation_overdue),
+            true,
+        ) = words
         else {
             return Err(errors);
         };
@@ -182,6 +265,9 @@ impl Draft {
             overflow,
             max_length: self.max_length,
             chronology,
+            release,
+            reservation_ttl_seconds: self.reservation_ttl_seconds,
+            reservation_overdue,
         };
         settings.check_fit().map(|()| settings).map_err(|error| vec![error])
     }
@@ -225,6 +311,11 @@ impl Settings {
     /// The period of a date.
     pub fn period(&self, date: Date) -> Period {
         Period::of(self.reset, date)
+    }
+
+    /// Until when a reservation of this instant may stay one.
+    pub fn due(&self, at: Timestamp) -> Option<Timestamp> {
+        self.reservation_ttl_seconds.and_then(|ttl| at.checked_add(SignedDuration::from_secs(ttl)).ok())
     }
 
     /// The text of a value on a date, or `None` where width or `max_length` forbid it.
@@ -271,6 +362,9 @@ pub(crate) mod tests {
             overflow: "refuse".into(),
             max_length: 16,
             chronology: "none".into(),
+            release: "never".into(),
+            reservation_ttl_seconds: None,
+            reservation_overdue: "alarm".into(),
         }
     }
 
@@ -286,11 +380,26 @@ pub(crate) mod tests {
             overflow: "wrap".into(),
             max_length: 0,
             chronology: "loose".into(),
+            release: "always".into(),
+            reservation_ttl_seconds: Some(0),
+            reservation_overdue: "forget".into(),
         };
         let pointers: Vec<_> = bad.check().unwrap_err().into_iter().map(|e| e.pointer).collect();
         assert_eq!(
             pointers,
-            ["/issuer", "/pattern", "/reset", "/overflow", "/chronology", "/time_zone", "/first", "/max_length"]
+            [
+                "/issuer",
+                "/pattern",
+                "/reset",
+                "/overflow",
+                "/chronology",
+                "/release",
+                "/reservation_ttl_seconds",
+                "/reservation_overdue",
+                "/time_zone",
+                "/first",
+                "/max_length"
+            ]
         );
     }
 

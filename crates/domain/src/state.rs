@@ -26,6 +26,11 @@ impl State {
     pub const ALL: [Self; 8] =
         [Self::Reserved, Self::Sending, Self::Failed, Self::InDoubt, Self::Issued, Self::Voided, Self::Released, Self::Missing];
 
+    /// Whether it is still to be settled.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Reserved | Self::Sending | Self::Failed | Self::InDoubt)
+    }
+
     /// The word in the API and in the database.
     pub fn word(self) -> &'static str {
         match self {

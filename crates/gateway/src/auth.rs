@@ -12,7 +12,7 @@ use axum::{
 };
 use directory::{Holder, KeyHolder};
 use domain::{
-    principal::{Operator, Principal, Scope},
+    principal::{Operator, Principal, Scope, Who},
     secret::ApiKey,
 };
 use store::{Error, Stop};
@@ -56,7 +56,7 @@ async fn authenticate(
         }
         Holder::Tenant { tenant, mode, .. } => {
             tracing::Span::current().record("tenant", tracing::field::display(tenant));
-            request.extensions_mut().insert(Principal { tenant, key: holder.key });
+            request.extensions_mut().insert(Principal { tenant, who: Who::Key(holder.key) });
             request.extensions_mut().insert(mode);
             request.extensions_mut().insert(Scopes(holder.scopes));
         }

@@ -15,6 +15,7 @@ mod paging;
 mod problem;
 mod routes;
 mod server;
+mod stream;
 mod system;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

@@ -19,6 +19,20 @@ pub(crate) struct Paging {
 }
 
 impl Paging {
+    /// The same as part of a longer query.
+    pub(crate) fn new(cursor: Option<String>, limit: Option<i64>) -> Self {
+        Self { cursor, limit }
+    }
+
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limit.is_some()
+    }
+
+    /// What is said to a cursor that no list made.
+    pub(crate) fn invalid() -> Failed {
+        Failed::new(Slug::CursorInvalid, "this cursor is not of this list; begin without one")
+    }
+
     pub(crate) fn limit(&self) -> Result<i64, Failed> {
         let limit = self.limit.unwrap_or(USUAL);
         let right = (1..=MOST).contains(&limit);
@@ -32,8 +46,7 @@ impl Paging {
         let after = inside.as_deref().and_then(|inside| inside.strip_prefix(kind)?.strip_prefix(':'));
         // What was in a cursor once is a name, so nothing else can be in an honest one.
         let after = after.filter(|after| !after.is_empty() && after.bytes().all(|b| b.is_ascii_graphic()));
-        let invalid = || Failed::new(Slug::CursorInvalid, "this cursor is not of this list; begin without one");
-        after.map(|after| Some(after.to_owned())).ok_or_else(invalid)
+        after.map(|after| Some(after.to_owned())).ok_or_else(Self::invalid)
     }
 
     /// The page of these items, of which one more than the limit was asked for.

@@ -25,6 +25,10 @@ impl Failed {
         Self { slug, detail: detail.into(), errors: Vec::new(), state: None, challenge: false }
     }
 
+    pub(crate) fn slug(&self) -> Slug {
+        self.slug
+    }
+
     /// 401: with a challenge (RFC 6750 §3).
     pub(crate) fn unauthenticated(detail: &str) -> Self {
         Self { challenge: true, ..Self::new(Slug::Unauthenticated, detail) }
@@ -183,13 +187,22 @@ impl From<Refusal> for Failed {
             Refusal::Chronology { .. } => Slug::Chronology,
             Refusal::DocumentConflict { .. } => Slug::DocumentConflict,
             Refusal::DocumentVoided { .. } => Slug::DocumentVoided,
-            Refusal::WrongState { .. } => Slug::WrongState,
+            Refusal::WrongState { .. }
+            | Refusal::NotReleasable { .. }
+            | Refusal::OtherLife { .. }
+            | Refusal::StillOpen { .. } => Slug::WrongState,
+            Refusal::NumberReleased(_) => Slug::NumberReleased,
+            Refusal::PeriodHasOpen { .. } => Slug::PeriodHasOpen,
             Refusal::NumberExists(_) => Slug::NumberExists,
             Refusal::KeyReused => Slug::IdempotencyKeyReused,
             Refusal::KeyInProgress => Slug::IdempotencyInProgress,
         };
         let mut failed = Self::new(slug, refusal.to_string());
-        if let Refusal::WrongState { state, .. } = &refusal {
+        if let Refusal::WrongState { state, .. }
+        | Refusal::NotReleasable { state, .. }
+        | Refusal::OtherLife { state, .. }
+        | Refusal::StillOpen { state, .. } = &refusal
+        {
             failed.state = Some(state.word());
         }
         if let Refusal::Invalid(errors) = refusal {

@@ -1,10 +1,15 @@
 //! Every route, with the scope that it needs.
 
+mod amend;
 mod audit;
+mod export;
+mod find;
 mod health;
 mod issue;
 mod keys;
+mod list;
 mod number;
+mod periods;
 mod preview;
 mod series;
 mod step;
@@ -15,7 +20,7 @@ use axum::{
     extract::{Query, rejection::QueryRejection},
     http::{HeaderMap, HeaderName, HeaderValue, header},
     middleware,
-    routing::{delete, get, post},
+    routing::{delete, get, patch, post},
 };
 use domain::principal::Scope;
 use jiff::Timestamp;
@@ -35,12 +40,22 @@ pub(crate) fn router(gateway: &Gateway) -> Router {
         .route("/v1/series", with(Scope::SeriesWrite, post(series::create)).merge(with(Scope::SeriesRead, get(series::list))))
         .route("/v1/series/{series}", with(Scope::SeriesRead, get(series::read)))
         .route("/v1/series/{series}/preview", with(Scope::SeriesRead, post(preview::preview)))
-        .route("/v1/series/{series}/numbers", with(Scope::NumbersIssue, post(issue::issue)))
+        .route("/v1/numbers", with(Scope::NumbersRead, get(find::find)))
+        .route(
+            "/v1/series/{series}/numbers",
+            with(Scope::NumbersIssue, post(issue::issue)).merge(with(Scope::NumbersRead, get(list::list))),
+        )
         .route("/v1/series/{series}/reservations", with(Scope::NumbersIssue, post(issue::reserve)))
         .route("/v1/series/{series}/numbers/{number}/confirm", with(Scope::NumbersIssue, post(step::confirm)))
         .route("/v1/series/{series}/numbers/{number}/fail", with(Scope::NumbersIssue, post(step::fail)))
         .route("/v1/series/{series}/numbers/{number}/void", with(Scope::NumbersVoid, post(step::void)))
-        .route("/v1/series/{series}/numbers/{number}", with(Scope::NumbersRead, get(number::explain)))
+        .route("/v1/series/{series}/numbers/{number}/release", with(Scope::NumbersIssue, post(step::release)))
+        .route(
+            "/v1/series/{series}/numbers/{number}",
+            with(Scope::NumbersRead, get(number::explain)).merge(with(Scope::NumbersVoid, patch(amend::amend))),
+        )
+        .route("/v1/series/{series}/periods", with(Scope::SeriesRead, get(periods::list)))
+        .route("/v1/series/{series}/periods/{period}/close", with(Scope::SeriesWrite, post(periods::close)))
         .route("/v1/series/{series}/audit", with(Scope::NumbersRead, get(audit::audit)))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))

@@ -43,6 +43,8 @@ pub struct PeriodAudit {
     pub duplicates: Vec<String>,
     /// Reservations past their deadline.
     pub overdue: Vec<String>,
+    /// Numbers that wait for the outside system's answer for too long.
+    pub stuck: Vec<String>,
     /// States that can't be, as sentences; must be empty.
     pub impossible: Vec<String>,
 }
@@ -83,6 +85,7 @@ impl PeriodAudit {
             gaps: Vec::new(),
             duplicates: Vec::new(),
             overdue: Vec::new(),
+            stuck: Vec::new(),
             impossible: Vec::new(),
         }
     }

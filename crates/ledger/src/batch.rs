@@ -18,6 +18,9 @@
 //! hardly anybody repeats a key. Then 3 would say what is known, and 5 goes without: its conditions and the unique indexes
 //! find out if that is wrong, nothing is kept, and the next attempt looks. A refusal is never said without a look.
 //!
+//! A value that was released stands above the counter and is taken again: its row is there, so 5 is followed by a statement
+//! that takes it over, if it is in the life that was seen.
+//!
 //! What can't be excluded by the counter's row is caught by unique indexes: the same key or document under another
 //! period's counter makes 5 fail; the batch is run again and then finds it in 3. Claims are written in the order of
 //! their keys, then numbers in the order of their documents, so that two batches can't wait for each other.
@@ -30,7 +33,8 @@ use domain::{
     period::Period,
     principal::Principal,
     refusal::Refusal,
-    series::{Series, Status},
+    series::{Release, Series, Status},
+    state::State,
 };
 use store::{Error, Stop, Tx, fault::Point};
 
@@ -247,6 +251,10 @@ async fn decide(tx: &mut Tx<'_>, batch: &Batch<'_>, look: &Look) -> Result<Vec<F
         let numbers = number::known(tx, principal, name, &there).await.map_err(Trouble::new(Kind::OneOfThem))?;
         known.numbers = numbers.into_iter().filter_map(|number| Some((number.document_ref.clone()?, number))).collect();
     }
+    if let Some(seen) = look.seen.as_ref().filter(|_| batch.series.settings.release != Release::Never) {
+        let released = number::released_above(tx, principal, name, batch.period, seen.counter.last).await;
+        known.released = released.map_err(Trouble::new(Kind::OneOfThem))?;
+    }
     let unopened = || {
         let gate = match batch.series.status {
             Status::Active => Gate::Open,
@@ -285,29 +293,38 @@ async fn answer(tx: &mut Tx<'_>, batch: &Batch<'_>, fates: Vec<Fate>) -> Result<
         });
     }
     for (at, answer) in replay(tx, batch, replays).await? {
-        outcomes[at] = Outcome::Answered(Ok(answer));
+        outcomes[at] = Outcome::Answered(answer);
     }
     Ok(outcomes)
 }
 
-/// The first answers of these claims once more.
-async fn replay(tx: &mut Tx<'_>, batch: &Batch<'_>, replays: Vec<(usize, Claim)>) -> Result<Vec<(usize, Answer)>, Error> {
+/// The first answers of these claims once more; unless one of their numbers was given back since.
+async fn replay(
+    tx: &mut Tx<'_>,
+    batch: &Batch<'_>,
+    replays: Vec<(usize, Claim)>,
+) -> Result<Vec<(usize, Result<Answer, Refusal>)>, Error> {
     let (principal, _) = batch.orders[0];
     let mut shapes = Vec::with_capacity(replays.len());
     let mut places = Vec::new();
     for (at, claim) in replays {
         let (fresh, shown) = (claim.is_fresh(), claim.shown()?);
-        shapes.push((at, fresh, shown.iter().map(|(_, state)| *state).collect::<Vec<_>>()));
-        places.extend(shown.into_iter().map(|(place, _)| place));
+        places.extend(shown.iter().map(|shown| shown.place.clone()));
+        shapes.push((at, fresh, shown));
     }
     if places.is_empty() {
         return Ok(Vec::new());
     }
     let mut numbers = number::at_places(tx, principal, &batch.series.name, places).await?.into_iter();
-    let answers = shapes.into_iter().map(|(at, fresh, states)| {
+    let answers = shapes.into_iter().map(|(at, fresh, shown)| {
+        let shown: Vec<_> = shown.into_iter().zip(numbers.by_ref()).collect();
+        let gone = shown.iter().find(|(shown, number)| number.state == State::Released || number.life != shown.life);
+        if let Some((_, number)) = gone {
+            return (at, Err(Refusal::NumberReleased(number.number.clone())));
+        }
         // Whatever became of them since, this is what the first answer said.
-        let numbers = states.into_iter().zip(numbers.by_ref()).map(|(state, number)| number.shown_in(state));
-        (at, Answer { numbers: numbers.collect(), fresh, replayed: true })
+        let numbers = shown.into_iter().map(|(shown, number)| number.shown_in(shown.state)).collect();
+        (at, Ok(Answer { numbers, fresh, replayed: true }))
     });
     Ok(answers.collect())
 }

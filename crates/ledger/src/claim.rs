@@ -56,29 +56,48 @@ impl Claim {
         self.count > 0
     }
 
-    /// Where the numbers of its answer are, and in which state it showed them.
-    pub(crate) fn shown(self) -> Result<Vec<(Position, State)>, Error> {
+    /// The numbers of its answer, as it showed them.
+    pub(crate) fn shown(self) -> Result<Vec<Shown>, Error> {
         let odd = |what: &str| Error::corrupt(format!("a claim's {what}"));
         let begins = Operation::from_word(&self.operation).ok_or_else(|| odd("operation"))?.state();
         match (self.answer, self.first) {
             (Some(answer), _) => {
-                // From before there were other states than issued, they are not named.
-                let all_issued = |places: Vec<(String, i16, i64)>| {
-                    places.into_iter().map(|(period, part, value)| (period, part, value, "issued".to_owned())).collect()
-                };
-                let shown = serde_json::from_value::<Vec<(String, i16, i64, String)>>(answer.clone())
-                    .or_else(|_| serde_json::from_value(answer).map(all_issued))
-                    .map_err(|_| odd("answer"))?;
-                let read = |(period, part, value, state): (String, i16, i64, String)| {
-                    Ok(((period, part, value), State::from_word(&state).ok_or_else(|| odd("state"))?))
+                let shown = places(answer).ok_or_else(|| odd("answer"))?;
+                let read = |(period, part, value, state, life): Written| {
+                    let state = State::from_word(&state).ok_or_else(|| odd("state"))?;
+                    Ok(Shown { place: (period, part, value), state, life })
                 };
                 shown.into_iter().map(read).collect()
             }
             (None, Some(first)) => {
                 let values = first..first + i64::from(self.count);
-                Ok(values.map(|value| ((self.period.clone(), self.part, value), begins)).collect())
+                let shown = |value| Shown { place: (self.period.clone(), self.part, value), state: begins, life: 1 };
+                Ok(values.map(shown).collect())
             }
             (None, None) => Err(odd("answer, which is none")),
         }
     }
+}
+
+/// A number as a claim's answer showed it.
+pub(crate) struct Shown {
+    pub(crate) place: Position,
+    pub(crate) state: State,
+    /// Of which life it spoke.
+    pub(crate) life: i32,
+}
+
+/// The same in the database: period, part, value, state, life.
+type Written = (String, i16, i64, String, i32);
+
+/// An answer's numbers. From before there were other states than issued, or lives after the first, they are not named.
+fn places(answer: Value) -> Option<Vec<Written>> {
+    if let Ok(whole) = serde_json::from_value(answer.clone()) {
+        return Some(whole);
+    }
+    if let Ok(first_life) = serde_json::from_value::<Vec<(String, i16, i64, String)>>(answer.clone()) {
+        return Some(first_life.into_iter().map(|(period, part, value, state)| (period, part, value, state, 1)).collect());
+    }
+    let issued: Vec<(String, i16, i64)> = serde_json::from_value(answer).ok()?;
+    Some(issued.into_iter().map(|(period, part, value)| (period, part, value, "issued".to_owned(), 1)).collect())
 }

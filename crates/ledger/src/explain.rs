@@ -50,6 +50,8 @@ pub struct Entry {
     pub operation_id: String,
     /// Why, where a reason was given.
     pub reason: Option<String>,
+    /// The trace of that call, if it had one.
+    pub trace_id: Option<String>,
 }
 
 impl Ledger {
@@ -75,10 +77,97 @@ impl Ledger {
     }
 }
 
+/// One series' answer to a question that all were asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Which series.
+    pub series: SeriesName,
+    /// What it says.
+    pub explained: Explained,
+}
+
+/// What is looked for over all series of a tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sought {
+    /// A text, used or not.
+    Text(String),
+    /// The numbers of a document.
+    Document(String),
+}
+
+impl Ledger {
+    /// What each series of the tenant on this shard says of a text or of a document, in the order of their codes; those
+    /// that have nothing to say are left out.
+    #[tracing::instrument(name = "ledger.find", skip_all, fields(shard), err(level = "debug"))]
+    pub async fn find(&self, shard: &str, principal: &Principal, sought: &Sought) -> Result<Vec<Found>, Stop> {
+        store::read(READING, || async {
+            let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::OneMoment).await?;
+            let mut found = Vec::new();
+            match sought {
+                Sought::Text(text) => {
+                    for name in who_can_make(&mut tx, principal, text).await? {
+                        let explained = match used(&mut tx, principal, &name, text).await? {
+                            Some(used) => Some(used),
+                            None => unused(&mut tx, principal, &name, text).await?,
+                        };
+                        found.extend(explained.map(|explained| Found { series: name, explained }));
+                    }
+                }
+                Sought::Document(reference) => {
+                    for (name, text) in of_document(&mut tx, principal, reference).await? {
+                        let explained = used(&mut tx, principal, &name, &text).await?;
+                        found.extend(explained.map(|explained| Found { series: name, explained }));
+                    }
+                }
+            }
+            tx.end().await?;
+            Ok(found)
+        })
+        .await
+    }
+}
+
+/// The series that have this text, or whose pattern could make it.
+async fn who_can_make(tx: &mut Tx<'_>, principal: &Principal, text: &str) -> Result<Vec<SeriesName>, Error> {
+    let have = sqlx::query_scalar!(
+        r#"select s.series from series s
+            cross join lateral (select from number where tenant_id = $1 and series = s.series and number = $2 offset 0) n
+            where s.tenant_id = $1"#,
+        principal.tenant.0,
+        text
+    )
+    .fetch_all(tx.db())
+    .await?;
+    let mut names = Vec::new();
+    for series in series::all(tx, principal).await? {
+        let settings = &series.settings;
+        let makes = || settings.pattern.read(text, settings.reset, settings.overflow).is_some();
+        if have.iter().any(|name| name == series.name.as_str()) || makes() {
+            names.push(series.name);
+        }
+    }
+    Ok(names)
+}
+
+async fn of_document(tx: &mut Tx<'_>, principal: &Principal, reference: &str) -> Result<Vec<(SeriesName, String)>, Error> {
+    let rows = sqlx::query!(
+        r#"select s.series, n.number as "number!" from series s
+            cross join lateral (select number from number
+              where tenant_id = $1 and series = s.series and document_ref = $2 offset 0) n
+            where s.tenant_id = $1 order by s.series"#,
+        principal.tenant.0,
+        reference
+    )
+    .fetch_all(tx.db())
+    .await?;
+    let name = |raw: &str| SeriesName::parse(raw).map_err(|e| Error::corrupt(e.to_string()));
+    rows.into_iter().map(|row| Ok((name(&row.series)?, row.number))).collect()
+}
+
 async fn used(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesName, text: &str) -> Result<Option<Explained>, Error> {
     let row = sqlx::query!(
-        "select value, number, period, part, state, document_ref, document_date, metadata, at, issued_at, principal, operation_id
-           from number where tenant_id = $1 and series = $2 and number = $3",
+        "select value, number, period, part, state, document_ref, document_date, metadata, at, issued_at, principal, operation_id,
+                life, trace_id from number where tenant_id = $1 and series = $2 and number = $3",
         principal.tenant.0,
         name.as_str(),
         text
@@ -87,7 +176,7 @@ async fn used(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesName, text: &
     .await?;
     let Some(row) = row else { return Ok(None) };
     let steps = sqlx::query!(
-        r#"select at, "from", "to", principal, operation_id, reason from history
+        r#"select at, "from", "to", principal, operation_id, reason, trace_id from history
             where tenant_id = $1 and series = $2 and part = $3 and period = $4 and value = $5 order by entry"#,
         principal.tenant.0,
         name.as_str(),
@@ -105,6 +194,7 @@ async fn used(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesName, text: &
         principal: row.principal,
         operation_id: row.operation_id,
         reason: None,
+        trace_id: row.trace_id,
     }];
     history.extend(steps.into_iter().map(|step| Entry {
         at: SqlTimestamp::to_jiff(step.at),
@@ -113,6 +203,7 @@ async fn used(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesName, text: &
         principal: step.principal,
         operation_id: step.operation_id,
         reason: step.reason,
+        trace_id: step.trace_id,
     }));
     let number = Number::try_from(Row {
         value: row.value,
@@ -124,6 +215,7 @@ async fn used(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesName, text: &
         document_date: row.document_date,
         at: row.at,
         issued_at: row.issued_at,
+        life: row.life,
     })?;
     Ok(Some(Explained::Used { number: Box::new(number), metadata: row.metadata, history }))
 }
@@ -142,8 +234,11 @@ async fn unused(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesName, text:
         Some(_) if value < settings.first => format!("before the start: period {period} begins with value {}", settings.first),
         // Below the counter and no row: the audit will say the same, as a gap or as a jump between runs.
         Some(counter) => match value_exists(tx, principal, name, &period, value).await? {
-            Some(State::Missing) => "missing in the history that was imported".to_owned(),
-            Some(_) => format!("value {value} of period {period} was issued under another text"),
+            Some((State::Missing, _)) => "missing in the history that was imported".to_owned(),
+            Some((_, other)) => {
+                let other = other.unwrap_or_default();
+                format!("value {value} of period {period} is number {other}: it was dated otherwise, or given again")
+            }
             None => format!("below the counter, which stands at {}, but never issued: see the audit's runs", counter.last),
         },
     };
@@ -160,9 +255,9 @@ async fn value_exists(
     name: &SeriesName,
     period: &Period,
     value: i64,
-) -> Result<Option<State>, Error> {
-    let state = sqlx::query_scalar!(
-        "select state from number where tenant_id = $1 and series = $2 and part = 0 and period = $3 and value = $4",
+) -> Result<Option<(State, Option<String>)>, Error> {
+    let row = sqlx::query!(
+        "select state, number from number where tenant_id = $1 and series = $2 and part = 0 and period = $3 and value = $4",
         principal.tenant.0,
         name.as_str(),
         period.as_str(),
@@ -170,5 +265,5 @@ async fn value_exists(
     )
     .fetch_optional(tx.db())
     .await?;
-    state.map(|word| State::from_word(&word).ok_or_else(|| Error::corrupt("a number's state"))).transpose()
+    row.map(|row| Ok((State::from_word(&row.state).ok_or_else(|| Error::corrupt("a number's state"))?, row.number))).transpose()
 }

@@ -4,6 +4,7 @@
 //! `number`, `series`). The dangerous ones are `batch.rs`, the transaction that takes numbers, which begins with its
 //! statements as a table and why in that order, and `lane.rs`, which joins what waits for one counter.
 
+mod amend;
 mod audit;
 mod batch;
 mod claim;
@@ -13,10 +14,13 @@ mod explain;
 mod inspect;
 mod issue;
 mod lane;
+mod list;
 mod migrate;
 mod number;
+mod period;
 mod plan;
 mod preview;
+mod release;
 mod series;
 mod step;
 
@@ -34,12 +38,15 @@ use store::{Error, Patience};
 
 use crate::lane::Lanes;
 
+pub use amend::Amendment;
 pub use audit::{Audit, Gap, PeriodAudit, Run};
-pub use explain::{Entry, Explained, Unused};
+pub use explain::{Entry, Explained, Found, Sought, Unused};
 pub use inspect::{Inspection, inspect};
 pub use issue::{Answer, Member, Operation, Order};
+pub use list::{Filter, Listed, Place};
 pub use migrate::migrate;
 pub use number::Number;
+pub use period::PeriodState;
 pub use preview::Preview;
 pub use series::NewSeries;
 pub use step::Asked;

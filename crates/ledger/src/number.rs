@@ -1,5 +1,7 @@
 //! Numbers, as they are answered.
 
+use std::collections::HashMap;
+
 use domain::{id::SeriesName, period::Period, principal::Principal, state::State};
 use jiff::{Timestamp, civil::Date};
 use jiff_sqlx::{Date as SqlDate, Timestamp as SqlTimestamp};
@@ -26,6 +28,8 @@ pub struct Number {
     pub at: Timestamp,
     /// When it was issued; none where it never was.
     pub issued_at: Option<Timestamp>,
+    /// Which life it is in: 1, and one more each time it was released and given again.
+    pub life: i32,
 }
 
 impl Number {
@@ -50,6 +54,7 @@ pub(crate) struct Row {
     pub(crate) at: SqlTimestamp,
     /// None also where it was issued when it was made, and has been since.
     pub(crate) issued_at: Option<SqlTimestamp>,
+    pub(crate) life: i32,
 }
 
 impl TryFrom<Row> for Number {
@@ -69,6 +74,7 @@ impl TryFrom<Row> for Number {
             at,
             issued_at: row.issued_at.map(SqlTimestamp::to_jiff).or_else(|| (state == State::Issued).then_some(at)),
             period: Period::named(row.period),
+            life: row.life,
         })
     }
 }
@@ -86,9 +92,10 @@ pub(crate) async fn known(
     let rows = sqlx::query_as!(
         Row,
         r#"select n.value as "value!", n.number, n.period as "period!", n.part as "part!", n.state as "state!",
-                  n.document_ref, n.document_date, n.at as "at!", n.issued_at
+                  n.document_ref, n.document_date, n.at as "at!", n.issued_at, n.life as "life!"
              from unnest($3::text[]) asked (reference)
-            cross join lateral (select value, number, period, part, state, document_ref, document_date, at, issued_at from number
+            cross join lateral (select value, number, period, part, state, document_ref, document_date, at, issued_at, life
+                from number
               where tenant_id = $1 and series = $2 and document_ref = asked.reference offset 0) n"#,
         principal.tenant.0,
         series.as_str(),
@@ -119,9 +126,10 @@ pub(crate) async fn at_places(
     let rows = sqlx::query_as!(
         Row,
         r#"select n.value as "value!", n.number, n.period as "period!", n.part as "part!", n.state as "state!",
-                  n.document_ref, n.document_date, n.at as "at!", n.issued_at
+                  n.document_ref, n.document_date, n.at as "at!", n.issued_at, n.life as "life!"
              from unnest($3::text[], $4::smallint[], $5::bigint[]) with ordinality asked (period, part, value, place)
-            cross join lateral (select value, number, period, part, state, document_ref, document_date, at, issued_at from number
+            cross join lateral (select value, number, period, part, state, document_ref, document_date, at, issued_at, life
+                from number
               where tenant_id = $1 and series = $2 and part = asked.part and period = asked.period
                 and value = asked.value offset 0) n
             order by asked.place"#,
@@ -137,4 +145,25 @@ pub(crate) async fn at_places(
         return Err(Error::corrupt(format!("a claim of {series} names numbers that are not there")));
     }
     rows.into_iter().map(Number::try_from).collect()
+}
+
+/// The values above a counter's last that were released, with the life that ended.
+pub(crate) async fn released_above(
+    tx: &mut Tx<'_>,
+    principal: &Principal,
+    series: &SeriesName,
+    period: &Period,
+    last: i64,
+) -> Result<HashMap<i64, i32>, Error> {
+    let rows = sqlx::query!(
+        "select value, life from number
+          where tenant_id = $1 and series = $2 and part = 0 and period = $3 and value > $4 and state = 'released'",
+        principal.tenant.0,
+        series.as_str(),
+        period.as_str(),
+        last
+    )
+    .fetch_all(tx.db())
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.value, row.life)).collect())
 }

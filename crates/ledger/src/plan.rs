@@ -25,6 +25,8 @@ pub(crate) struct Known {
     pub(crate) claims: HashMap<String, Claim>,
     /// By document reference.
     pub(crate) numbers: HashMap<String, Number>,
+    /// Values above the counter that were released, with the life that ended.
+    pub(crate) released: HashMap<i64, i32>,
 }
 
 /// What becomes of one order.
@@ -60,6 +62,11 @@ pub(crate) enum Deed {
 }
 
 impl Planned {
+    /// Whether its row is there from an earlier life.
+    pub(crate) fn is_again(&self) -> bool {
+        self.is_new() && self.number.life > 1
+    }
+
     /// Whether it is to be taken.
     pub(crate) fn is_new(&self) -> bool {
         self.deed == Deed::Take
@@ -82,7 +89,7 @@ pub(crate) fn plan(series: &Series, counter: &Counter, orders: &[&Order], mut kn
                     Err(refusal) => Fate::Refused(refusal),
                 };
             }
-            let fate = decide(series, &counter, order, &known.numbers);
+            let fate = decide(series, &counter, order, &known);
             if let Ok(Fate::Numbered(planned)) = &fate {
                 let latest = planned.iter().filter(|it| it.is_new()).map(|planned| planned.number.document_date).max();
                 counter.last_date = counter.last_date.max(latest);
@@ -96,13 +103,13 @@ pub(crate) fn plan(series: &Series, counter: &Counter, orders: &[&Order], mut kn
         .collect()
 }
 
-fn decide(series: &Series, counter: &Counter, order: &Order, known: &HashMap<String, Number>) -> Result<Fate, Refusal> {
+fn decide(series: &Series, counter: &Counter, order: &Order, known: &Known) -> Result<Fate, Refusal> {
     let today = series.settings.today(order.at);
     let mut members: Vec<Result<Number, Date>> = Vec::with_capacity(order.members.len());
     let mut period = None;
     for (place, member) in order.members.iter().enumerate() {
         let reference = member.document_ref.as_ref().map(DocumentRef::as_str);
-        if let Some(number) = reference.and_then(|reference| known.get(reference)) {
+        if let Some(number) = reference.and_then(|reference| known.numbers.get(reference)) {
             members.push(Ok(same_document(member, number)?));
             continue;
         }
@@ -141,6 +148,7 @@ fn decide(series: &Series, counter: &Counter, order: &Order, known: &HashMap<Str
                     document_date: date,
                     at: order.at,
                     issued_at: (order.operation == Operation::Issue).then_some(order.at),
+                    life: known.released.get(&next.value).map_or(1, |ended| ended + 1),
                 };
                 Planned { number, deed: Deed::Take }
             }

@@ -7,7 +7,7 @@ use domain::{
     pattern::{Overflow, Pattern},
     period::Reset,
     principal::Principal,
-    series::{Chronology, Series, Settings, Status},
+    series::{Chronology, Overdue, Release, Series, Settings, Status},
 };
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
@@ -42,8 +42,9 @@ impl Ledger {
         let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
         sqlx::query!(
             "insert into series (tenant_id, series, issuer, pattern, reset, time_zone, first, gapless, overflow, max_length,
-                                 chronology, epoch, created_at, created_by)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+                                 chronology, epoch, created_at, created_by, release, reservation_ttl_seconds,
+                                 reservation_overdue)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
              on conflict (tenant_id, series) do nothing",
             principal.tenant.0,
             new.name.as_str(),
@@ -58,7 +59,10 @@ impl Ledger {
             new.settings.chronology.word(),
             new.epoch,
             new.at.to_sqlx() as _,
-            new.by
+            new.by,
+            new.settings.release.word(),
+            new.settings.reservation_ttl_seconds,
+            new.settings.reservation_overdue.word()
         )
         .execute(tx.db())
         .await?;
@@ -100,17 +104,33 @@ impl Ledger {
 pub(crate) async fn read(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesName) -> Result<Option<Series>, Error> {
     let row = sqlx::query_as!(
         Row,
-        "select issuer, pattern, reset, time_zone, first, gapless, overflow, max_length, chronology, status, version
+        "select series, issuer, pattern, reset, time_zone, first, gapless, overflow, max_length, chronology, release,
+                reservation_ttl_seconds, reservation_overdue, status, version
            from series where tenant_id = $1 and series = $2",
         principal.tenant.0,
         name.as_str()
     )
     .fetch_optional(tx.db())
     .await?;
-    row.map(|row| row.understand(name)).transpose()
+    row.map(Row::understand).transpose()
+}
+
+/// Every series of the tenant on this shard, in the order of their codes.
+pub(crate) async fn all(tx: &mut Tx<'_>, principal: &Principal) -> Result<Vec<Series>, Error> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select series, issuer, pattern, reset, time_zone, first, gapless, overflow, max_length, chronology, release,
+                reservation_ttl_seconds, reservation_overdue, status, version
+           from series where tenant_id = $1 order by series",
+        principal.tenant.0
+    )
+    .fetch_all(tx.db())
+    .await?;
+    rows.into_iter().map(Row::understand).collect()
 }
 
 struct Row {
+    series: String,
     issuer: String,
     pattern: String,
     reset: String,
@@ -120,13 +140,17 @@ struct Row {
     overflow: String,
     max_length: i32,
     chronology: String,
+    release: String,
+    reservation_ttl_seconds: Option<i64>,
+    reservation_overdue: String,
     status: String,
     version: i64,
 }
 
 impl Row {
-    fn understand(self, name: &SeriesName) -> Result<Series, Error> {
-        let odd = |what: &str| Error::corrupt(format!("series {name}: {what}"));
+    fn understand(self) -> Result<Series, Error> {
+        let odd = |what: &str| Error::corrupt(format!("series {}: {what}", self.series));
+        let name = SeriesName::parse(&self.series).map_err(|e| odd(&e.to_string()))?;
         let settings = Settings {
             issuer: IssuerName::parse(&self.issuer).map_err(|e| odd(&e.to_string()))?,
             pattern: Pattern::parse(&self.pattern).map_err(|e| odd(&e.to_string()))?,
@@ -137,8 +161,11 @@ impl Row {
             overflow: Overflow::from_word(&self.overflow).ok_or_else(|| odd("overflow"))?,
             max_length: self.max_length,
             chronology: Chronology::from_word(&self.chronology).ok_or_else(|| odd("chronology"))?,
+            release: Release::from_word(&self.release).ok_or_else(|| odd("release"))?,
+            reservation_ttl_seconds: self.reservation_ttl_seconds,
+            reservation_overdue: Overdue::from_word(&self.reservation_overdue).ok_or_else(|| odd("overdue policy"))?,
         };
         let status = Status::from_word(&self.status).ok_or_else(|| odd("status"))?;
-        Ok(Series { name: name.clone(), settings, status, version: self.version })
+        Ok(Series { name, settings, status, version: self.version })
     }
 }

@@ -23,6 +23,8 @@ pub struct Asked<'a> {
     pub number: &'a str,
     /// Which step.
     pub verb: Verb,
+    /// Which of its lives is meant; none is whichever it is in, but for a release, where it is the first.
+    pub life: Option<i32>,
     /// Why.
     pub reason: Option<&'a str>,
     /// Whether the caller may decide what nobody knows.
@@ -49,8 +51,10 @@ impl Ledger {
             }
             let number = stands(&mut tx, principal, asked).await?;
             tx.end().await?;
-            let number =
-                number.ok_or_else(|| Refusal::NotFound(format!("number {} in series {}", asked.number, asked.series)))?;
+            let number = number.ok_or_else(|| missing(asked))?;
+            if asked.life.is_some_and(|life| life != number.life) {
+                return Err(other_life(number).into());
+            }
             match asked.verb.step(number.state) {
                 Step::Same => Ok(number),
                 Step::WithReason(_) if asked.reason.is_none() => {
@@ -58,7 +62,8 @@ impl Ledger {
                     Err(Refusal::Invalid(vec![FieldError::new("/reason", detail)]).into())
                 }
                 Step::Override(_) if !asked.may_override => Err(wrong(number, asked.verb).into()),
-                Step::No => Err(wrong(number, asked.verb).into()),
+                // A release is another transaction: it moves the counter too.
+                Step::No | Step::IfLast(_) => Err(wrong(number, asked.verb).into()),
                 // It came to that state after the statement had decided.
                 Step::To(_) | Step::WithReason(_) | Step::Override(_) => Err(Error::Moved.into()),
             }
@@ -67,8 +72,16 @@ impl Ledger {
     }
 }
 
-fn wrong(number: Number, verb: Verb) -> Refusal {
+pub(crate) fn missing(asked: &Asked<'_>) -> Refusal {
+    Refusal::NotFound(format!("number {} in series {}", asked.number, asked.series))
+}
+
+pub(crate) fn wrong(number: Number, verb: Verb) -> Refusal {
     Refusal::WrongState { number: number.number, verb, state: number.state }
+}
+
+pub(crate) fn other_life(number: Number) -> Refusal {
+    Refusal::OtherLife { number: number.number, state: number.state, life: number.life }
 }
 
 /// The one statement: the number moves if its state, as it is under its lock, leads where it is asked to go; the step is
@@ -81,7 +94,7 @@ async fn take(tx: &mut Tx<'_>, principal: &Principal, asked: &Asked<'_>) -> Resu
         Row,
         r#"with old as (
              select part, period, value, state from number where tenant_id = $1 and series = $2 and number = $3
-                for no key update
+                and ($11::integer is null or life = $11) for no key update
            ), moved as (
              update number n
                 set state = $5, issued_at = case when $5 = 'issued' then $6 when old.state = 'issued' then coalesce(n.issued_at, n.at)
@@ -90,13 +103,13 @@ async fn take(tx: &mut Tx<'_>, principal: &Principal, asked: &Asked<'_>) -> Resu
               where n.tenant_id = $1 and n.series = $2 and n.part = old.part and n.period = old.period and n.value = old.value
                 and old.state = any($4)
              returning n.value, n.number, n.period, n.part, n.state, n.document_ref, n.document_date, n.at, n.issued_at,
-                       old.state as before
+                       n.life, old.state as before
            ), noted as (
              insert into history (tenant_id, series, part, period, value, at, "from", "to", principal, operation_id, reason, trace_id)
              select $1, $2, part, period, value, $6, before, state, $7, $8, $9, $10 from moved
            )
            select value as "value!", number, period as "period!", part as "part!", state as "state!", document_ref, document_date,
-                  at as "at!", issued_at from moved"#,
+                  at as "at!", issued_at, life as "life!" from moved"#,
         principal.tenant.0,
         asked.series.as_str(),
         asked.number,
@@ -106,18 +119,19 @@ async fn take(tx: &mut Tx<'_>, principal: &Principal, asked: &Asked<'_>) -> Resu
         principal.to_string(),
         asked.operation_id.as_str(),
         asked.reason,
-        asked.trace_id
+        asked.trace_id,
+        asked.life
     )
     .fetch_optional(tx.db())
     .await?;
     row.map(Number::try_from).transpose()
 }
 
-/// The number as it is, after the statement had found nothing to do.
-async fn stands(tx: &mut Tx<'_>, principal: &Principal, asked: &Asked<'_>) -> Result<Option<Number>, Error> {
+/// The number as it is.
+pub(crate) async fn stands(tx: &mut Tx<'_>, principal: &Principal, asked: &Asked<'_>) -> Result<Option<Number>, Error> {
     let row = sqlx::query_as!(
         Row,
-        "select value, number, period, part, state, document_ref, document_date, at, issued_at from number
+        "select value, number, period, part, state, document_ref, document_date, at, issued_at, life from number
           where tenant_id = $1 and series = $2 and number = $3",
         principal.tenant.0,
         asked.series.as_str(),

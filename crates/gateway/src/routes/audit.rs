@@ -65,6 +65,7 @@ fn words(audit: &ledger::PeriodAudit) -> PeriodAudit {
         gaps: audit.gaps.iter().map(|gap| Gap { period: period.clone(), from: gap.from, to: gap.to }).collect(),
         duplicates: audit.duplicates.clone(),
         overdue: audit.overdue.clone(),
+        stuck: audit.stuck.clone(),
         impossible: audit.impossible.clone(),
         complete: audit.complete(),
         period: Some(period),
@@ -85,6 +86,7 @@ fn sum(periods: &[PeriodAudit]) -> PeriodAudit {
         whole.gaps.extend(audit.gaps.iter().cloned());
         whole.duplicates.extend(audit.duplicates.iter().cloned());
         whole.overdue.extend(audit.overdue.iter().cloned());
+        whole.stuck.extend(audit.stuck.iter().cloned());
         whole.impossible.extend(audit.impossible.iter().cloned());
         whole.complete &= audit.complete;
     }

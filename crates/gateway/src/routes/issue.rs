@@ -173,13 +173,19 @@ fn member(item: &Item, at: &str, errors: &mut Vec<FieldError>) -> Member {
         }
     });
     let metadata = item.metadata.clone().map(Value::Object);
-    if metadata.as_ref().is_some_and(|metadata| metadata.to_string().len() > METADATA) {
-        fail("metadata", format!("must be at most {METADATA} bytes of JSON"));
-    }
-    if metadata.as_ref().is_some_and(|metadata| !json::is_exact(metadata)) {
-        fail("metadata", "holds a number beyond 2^53 - 1, which would not come back as it is; send it as a text".to_owned());
+    if let Some(detail) = metadata.as_ref().and_then(unfit) {
+        fail("metadata", detail);
     }
     Member { document_ref, document_date, metadata }
+}
+
+/// Why this can't be kept with a number.
+pub(crate) fn unfit(metadata: &Value) -> Option<String> {
+    if metadata.to_string().len() > METADATA {
+        return Some(format!("must be at most {METADATA} bytes of JSON"));
+    }
+    let exact = json::is_exact(metadata);
+    (!exact).then(|| "holds a number beyond 2^53 - 1, which would not come back as it is; send it as a text".to_owned())
 }
 
 pub(crate) fn words(series: &SeriesName, number: &Number) -> api::Number {
@@ -190,6 +196,7 @@ pub(crate) fn words(series: &SeriesName, number: &Number) -> api::Number {
         part: number.part,
         series: series.to_string(),
         state: number.state.word().to_owned(),
+        life: (number.life > 1).then_some(number.life),
         document_ref: number.document_ref.clone(),
         document_date: number.document_date.to_string(),
         issued_at: number.issued_at.map(super::instant),

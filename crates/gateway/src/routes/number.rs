@@ -12,18 +12,23 @@ pub(crate) async fn explain(
     Path((name, text)): Path<(String, String)>,
 ) -> Result<axum::Json<Explained>, Failed> {
     let name = SeriesName::parse(&name)?;
-    // No pattern makes anything else, and no database column takes a NUL.
-    if text.len() > 64 || !text.bytes().all(|b| (b' '..=b'~').contains(&b)) {
-        return Err(Failed::not_found("such number"));
-    }
+    let text = readable(text)?;
     let placement = gateway.placement(&principal, &name).await?;
     let explained = gateway.ledger.explain(&placement.shard, &principal, &name, &text).await.map_err(Failed::shard)?;
     let missing = || Failed::not_found(format!("number {text} in series {name}: its pattern makes no such text"));
     let explained = explained.ok_or_else(missing)?;
-    Ok(axum::Json(words(&name, text, explained)))
+    Ok(axum::Json(words(&name, &text, explained)))
 }
 
-fn words(series: &SeriesName, text: String, explained: ledger::Explained) -> Explained {
+/// What may stand in a number. No pattern makes anything else, and no database column takes a NUL.
+pub(crate) fn readable(text: String) -> Result<String, Failed> {
+    if text.is_empty() || text.len() > 64 || !text.bytes().all(|b| (b' '..=b'~').contains(&b)) {
+        return Err(Failed::not_found("such number"));
+    }
+    Ok(text)
+}
+
+pub(crate) fn words(series: &SeriesName, text: &str, explained: ledger::Explained) -> Explained {
     match explained {
         ledger::Explained::Used { number, metadata, history } => {
             let number = super::issue::words(series, &number);
@@ -34,6 +39,7 @@ fn words(series: &SeriesName, text: String, explained: ledger::Explained) -> Exp
                 part: number.part,
                 series: number.series,
                 state: number.state,
+                life: number.life,
                 document_ref: number.document_ref,
                 document_date: Some(number.document_date),
                 issued_at: number.issued_at,
@@ -42,12 +48,13 @@ fn words(series: &SeriesName, text: String, explained: ledger::Explained) -> Exp
             }
         }
         ledger::Explained::Unused(unused) => Explained {
-            number: text,
+            number: text.to_owned(),
             value: unused.value,
             period: unused.period.to_string(),
             part: 0,
             series: series.to_string(),
             state: "unused".to_owned(),
+            life: None,
             document_ref: None,
             document_date: None,
             issued_at: None,
@@ -59,6 +66,7 @@ fn words(series: &SeriesName, text: String, explained: ledger::Explained) -> Exp
                 principal: None,
                 operation_id: None,
                 reason: Some(unused.why),
+                trace_id: None,
             }],
         },
     }
@@ -72,5 +80,6 @@ fn entry(entry: ledger::Entry) -> Entry {
         principal: Some(entry.principal),
         operation_id: Some(entry.operation_id),
         reason: entry.reason,
+        trace_id: entry.trace_id,
     }
 }

@@ -13,7 +13,7 @@ use directory::KeyUse;
 use domain::{
     id::SeriesName,
     principal::Principal,
-    series::{Draft, FieldError, Series, Settings, Status},
+    series::{Draft, FieldError, Overdue, Series, Settings, Status},
 };
 
 use crate::{
@@ -106,6 +106,9 @@ fn check(body: &CreateSeries) -> Result<(SeriesName, Settings), Failed> {
         overflow: body.overflow.clone(),
         max_length: body.max_length,
         chronology: body.chronology.clone(),
+        release: body.release.clone(),
+        reservation_ttl_seconds: body.reservation_ttl_seconds,
+        reservation_overdue: body.reservation_overdue.clone().unwrap_or_else(|| Overdue::Alarm.word().to_owned()),
     };
     match (name, draft.check()) {
         (Some(name), Ok(settings)) if errors.is_empty() => Ok((name, settings)),
@@ -123,8 +126,6 @@ fn not_yet(body: &CreateSeries) -> impl Iterator<Item = FieldError> {
         ("/fiscal_year", body.fiscal_year == plain.fiscal_year),
         ("/gapless", body.gapless == plain.gapless),
         ("/max_days_ahead", body.max_days_ahead == plain.max_days_ahead),
-        ("/release", body.release == plain.release),
-        ("/reservation_ttl_seconds", body.reservation_ttl_seconds == plain.reservation_ttl_seconds),
         ("/parts", body.parts == plain.parts),
         ("/authorisations", body.authorisations == plain.authorisations),
         ("/rule_pack", body.rule_pack == plain.rule_pack),
@@ -146,6 +147,10 @@ fn words(series: &Series) -> api::Series {
             overflow: settings.overflow.word().to_owned(),
             max_length: settings.max_length,
             chronology: settings.chronology.word().to_owned(),
+            release: settings.release.word().to_owned(),
+            reservation_ttl_seconds: settings.reservation_ttl_seconds,
+            reservation_overdue: (settings.reservation_ttl_seconds.is_some() || settings.reservation_overdue != Overdue::Alarm)
+                .then(|| settings.reservation_overdue.word().to_owned()),
             ..CreateSeries::new(series.name.to_string(), settings.pattern.source())
         },
         status: series.status.word().to_owned(),

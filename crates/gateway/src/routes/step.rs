@@ -1,4 +1,4 @@
-//! The verbs of a number that is there: confirm, fail, void. They are safe to repeat and need no key.
+//! The verbs of a number that is there: confirm, fail, void, release. They are safe to repeat and need no key.
 
 use axum::{
     Extension,
@@ -58,6 +58,10 @@ pub(crate) async fn void(given: Given, body: Optional<api::Step>) -> Result<axum
     step(Verb::Void, given, body.0).await
 }
 
+pub(crate) async fn release(given: Given, body: Optional<api::Step>) -> Result<axum::Json<api::Number>, Failed> {
+    step(Verb::Release, given, body.0).await
+}
+
 async fn step(verb: Verb, given: Given, body: api::Step) -> Result<axum::Json<api::Number>, Failed> {
     let (State(gateway), Extension(principal), Extension(scopes), Extension(call), Path((name, text)), query) = given;
     let series = SeriesName::parse(&name)?;
@@ -68,13 +72,18 @@ async fn step(verb: Verb, given: Given, body: api::Step) -> Result<axum::Json<ap
         series: &series,
         number: &number,
         verb,
+        life: body.life,
         reason: reason.as_deref(),
         may_override: scopes.0.contains(&Scope::NumbersOverride),
         at: call.at,
         operation_id: &call.operation_id,
         trace_id: call.trace_id.as_deref(),
     };
-    let number = gateway.ledger.step(&placement.shard, &principal, &asked).await.map_err(Failed::shard)?;
+    let number = match verb {
+        Verb::Release => gateway.ledger.release(&placement.shard, &principal, &asked).await,
+        Verb::Confirm | Verb::Fail | Verb::Void => gateway.ledger.step(&placement.shard, &principal, &asked).await,
+    };
+    let number = number.map_err(Failed::shard)?;
     Ok(axum::Json(super::issue::words(&series, &number)))
 }
 
@@ -85,14 +94,10 @@ fn named(in_path: String, query: Named) -> Result<String, Failed> {
         (_, None) => in_path,
         (_, Some(_)) => return Err(Failed::field("/number", "in the query: goes with - in the path's place of the number")),
     };
-    // No pattern makes anything else, and no database column takes a NUL.
-    if text.is_empty() || text.len() > 64 || !text.bytes().all(|b| (b' '..=b'~').contains(&b)) {
-        return Err(Failed::not_found("such number"));
-    }
-    Ok(text)
+    super::number::readable(text)
 }
 
-fn reason(text: String) -> Result<String, Failed> {
+pub(crate) fn reason(text: String) -> Result<String, Failed> {
     let length = text.chars().count();
     if text.trim().is_empty() || length > REASON {
         let detail = format!("must be 1 to {REASON} characters that say something, not {length}");
