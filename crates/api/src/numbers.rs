@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Body, Object, Problem};
+use crate::{Body, Object};
 
 /// `POST /v1/series/{series}/numbers`: one document, `count` nameless ones, or a list of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -301,13 +301,13 @@ pub enum AuditLine {
     Progress(Progress),
     /// The proof.
     Audit(Box<Audit>),
-    /// Why there is none.
-    Problem(Box<Problem>),
 }
 
 /// How far something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
+    /// What is looked at: `numbers`, `texts`, `histories`, `claims`.
+    pub step: String,
     /// How many rows were looked at.
     pub done: i64,
     /// Of about how many.

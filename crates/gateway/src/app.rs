@@ -11,12 +11,16 @@ use jiff::Timestamp;
 use ledger::{Ledger, NewSeries};
 use quick_cache::sync::Cache;
 use store::Error;
+use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{Config, Entropy, auth::Known, flights::Flights, problem::Failed};
 
 /// How many keys and placements are remembered.
 const REMEMBERED: usize = 100_000;
+
+/// How many audits run at once.
+const AUDITS: usize = 3;
 
 /// A gateway: everything that a request needs. Cheap to clone.
 #[derive(Clone)]
@@ -34,6 +38,8 @@ pub struct Parts {
     /// Where series live. A placement does not change while its shard's row has the same epoch.
     placements: Cache<(TenantId, SeriesName), Arc<Placement>>,
     pub(crate) flights: Flights<String>,
+    /// How many audits may run at once: each holds a connection for long.
+    pub(crate) audits: Arc<Semaphore>,
     /// Every request's task; a shutdown waits for them.
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the gateway is to stop taking work.
@@ -65,6 +71,7 @@ impl Gateway {
             asking: Flights::default(),
             placements: Cache::new(REMEMBERED),
             flights: Flights::default(),
+            audits: Arc::new(Semaphore::new(AUDITS)),
             tasks: TaskTracker::new(),
             draining: CancellationToken::new(),
             config,

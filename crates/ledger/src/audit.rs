@@ -1,25 +1,55 @@
-//! The audit: what the ledger says about itself, each line an exact query in one snapshot.
+//! The audit: what the ledger says about itself. Everything is asked in one snapshot, and each question is one whose answer
+//! must be nothing, or a list that a person wants to see.
+//!
+//! | pass | what | how it stays small |
+//! |---|---|---|
+//! | `numbers` | counts by state, gaps, the counter against the ledger, lives | a stretch of values at a time, in the order of the key |
+//! | `cross` | texts on two documents, states against histories, overdue and stuck numbers, the database's guards | the database answers with findings only |
+//! | `claims` | claims whose numbers are not there, or that share one | streamed; a bit for each value |
+//!
+//! Lists of findings end at [`MOST`]. A ledger that is as it must be makes none of them long.
 
-use std::collections::BTreeMap;
+mod bits;
+mod claims;
+mod cross;
+mod numbers;
+
+use std::{collections::BTreeMap, time::Duration};
 
 use domain::{
     id::SeriesName,
-    next::Gate,
     period::Period,
     principal::Principal,
     refusal::Refusal,
-    series::{FieldError, Settings},
+    series::{FieldError, Series},
 };
 use jiff::Timestamp;
 use store::{Authority, Error, Snapshot, Stop, Tx};
 
-use crate::{Ledger, PROVING, series};
+use crate::{Ledger, READING, period, series};
+
+/// The most entries of one list in an audit; for what must be nothing, that there are more is said too.
+pub const MOST: usize = 10_000;
+
+/// How long one step may take: a server that is gone without a word is found out by a clock only. The server's own limit
+/// on a statement comes first.
+const STEP: Duration = Duration::from_secs(150);
 
 /// The audit of a series, period by period.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// Every period that has a counter or a number, in the order of their names.
+    /// Every period that has a counter, in the order of their names.
     pub periods: Vec<PeriodAudit>,
+    /// States that can't be and belong to no period, as sentences; must be empty.
+    pub impossible: Vec<String>,
+}
+
+impl Audit {
+    /// How many states were found that can't be.
+    pub fn impossible_states(&self) -> usize {
+        let of = |audit: &PeriodAudit| audit.gaps.len() + audit.duplicates.len() + audit.impossible.len();
+        self.impossible.len() + self.periods.iter().map(of).sum::<usize>()
+    }
 }
 
 /// The audit of one period.
@@ -41,7 +71,7 @@ pub struct PeriodAudit {
     pub gaps: Vec<Gap>,
     /// Texts that stand on two documents; must be empty.
     pub duplicates: Vec<String>,
-    /// Reservations past their deadline.
+    /// Reservations past their deadline, the oldest first.
     pub overdue: Vec<String>,
     /// Numbers that wait for the outside system's answer for too long.
     pub stuck: Vec<String>,
@@ -73,8 +103,19 @@ pub struct Gap {
     pub to: i64,
 }
 
+/// How far an audit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is looked at.
+    pub step: &'static str,
+    /// How many rows were.
+    pub done: i64,
+    /// Of about how many.
+    pub of: i64,
+}
+
 impl PeriodAudit {
-    fn empty(period: String) -> Self {
+    fn empty(period: &str) -> Self {
         Self {
             period: Period::named(period),
             first: None,
@@ -96,8 +137,46 @@ impl PeriodAudit {
     }
 }
 
+/// Adds a finding, up to a limit. True where it was added, or was the first too many.
+fn add<T>(list: &mut Vec<T>, finding: T) -> bool {
+    let fits = list.len() < MOST;
+    if fits {
+        list.push(finding);
+    }
+    fits
+}
+
+/// Who is told how far an audit is, and may slow it down: the answer is how long it rests.
+pub type Watch<'w> = &'w mut (dyn FnMut(Progress) -> Duration + Send);
+
 impl Ledger {
-    /// Audits a series, or one period of it; none if the series is not on this shard.
+    /// Whether there is anything to audit: [`Refusal::NotFound`] where the series is not on this shard,
+    /// [`Refusal::Invalid`] where it can have no such period.
+    pub async fn auditable(
+        &self,
+        shard: &str,
+        principal: &Principal,
+        name: &SeriesName,
+        period: Option<&Period>,
+    ) -> Result<(), Stop> {
+        let series = self.series(shard, principal, name).await?;
+        self.check_audit(&series.ok_or_else(|| Refusal::NotFound(format!("series {name}")))?, period)
+    }
+
+    fn check_audit(&self, series: &Series, period: Option<&Period>) -> Result<(), Stop> {
+        match period.filter(|period| !series.settings.reset.makes(period)) {
+            None => Ok(()),
+            Some(odd) => {
+                let detail = format!("there is no {}", period::no_such(series, odd, self.clock.instant()));
+                Err(Refusal::Invalid(vec![FieldError::new("/period", detail)]).into())
+            }
+        }
+    }
+
+    /// Audits a series, or one period of it, as it is at one moment. `at` decides what is overdue.
+    ///
+    /// It takes seconds for millions of numbers, holds one connection meanwhile, and is not tried again. It writes nothing,
+    /// so it can be dropped.
     #[tracing::instrument(name = "ledger.audit", skip_all, fields(shard), err(level = "debug"))]
     pub async fn audit(
         &self,
@@ -105,215 +184,106 @@ impl Ledger {
         principal: &Principal,
         name: &SeriesName,
         period: Option<&Period>,
-    ) -> Result<Option<Audit>, Stop> {
-        store::read(PROVING, || async {
+        at: Timestamp,
+        watch: Watch<'_>,
+    ) -> Result<Audit, Stop> {
+        let begun = store::read(READING, || async {
             let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::OneMoment).await?;
-            let Some(series) = series::read(&mut tx, principal, name).await? else { return Ok(None) };
-            if let Some(odd) = period.filter(|period| !series.settings.reset.makes(period)) {
-                let detail = format!(
-                    "{odd} is no period of this series; with reset {} its periods are named like {}",
-                    series.settings.reset.word(),
-                    series.settings.period(series.settings.today(self.clock.instant()))
-                );
-                return Err(Refusal::Invalid(vec![FieldError::new("/period", detail)]).into());
-            }
-            let period = period.map(Period::as_str);
-            let mut auditor = Auditor { tx, principal, settings: &series.settings, name, period, periods: BTreeMap::new() };
-            auditor.counters().await?;
-            auditor.states().await?;
-            auditor.runs().await?;
-            auditor.gaps().await?;
-            auditor.duplicates().await?;
-            auditor.counters_in_step().await?;
-            auditor.claims_with_numbers().await?;
-            auditor.claims_apart().await?;
-            auditor.tx.end().await?;
-            Ok(Some(Audit { periods: auditor.periods.into_values().collect() }))
-        })
-        .await
+            let series = series::read(&mut tx, principal, name).await?;
+            Ok((tx, series))
+        });
+        let (tx, series) = begun.await?;
+        let series = series.ok_or_else(|| Refusal::NotFound(format!("series {name}")))?;
+        self.check_audit(&series, period)?;
+        let period = period.map(Period::as_str);
+        let mut auditor = Auditor {
+            tx,
+            principal,
+            series: &series,
+            period,
+            at,
+            watch,
+            progress: Progress { step: "", done: 0, of: 0 },
+            periods: BTreeMap::new(),
+            stretches: Vec::new(),
+            impossible: Vec::new(),
+        };
+        auditor.get_ready().await?;
+        auditor.numbers().await?;
+        auditor.cross_check().await?;
+        auditor.claims().await?;
+        auditor.tx.end().await?;
+        Ok(Audit { periods: auditor.periods.into_values().collect(), impossible: auditor.impossible })
     }
 }
 
+/// An audit on its way.
 struct Auditor<'a> {
     tx: Tx<'static>,
     principal: &'a Principal,
-    settings: &'a Settings,
-    name: &'a SeriesName,
+    series: &'a Series,
     period: Option<&'a str>,
+    at: Timestamp,
+    watch: Watch<'a>,
+    progress: Progress,
     periods: BTreeMap<String, PeriodAudit>,
+    /// Where numbers are, in the order of the key: what claims took must be inside.
+    stretches: Vec<Stretch>,
+    impossible: Vec<String>,
+}
+
+/// Values of a counter that are all there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stretch {
+    part: i16,
+    period: String,
+    first: i64,
+    last: i64,
 }
 
 impl Auditor<'_> {
-    fn of(&mut self, period: String) -> &mut PeriodAudit {
-        self.periods.entry(period.clone()).or_insert_with(|| PeriodAudit::empty(period))
-    }
-
-    async fn counters(&mut self) -> Result<(), Error> {
-        let rows = sqlx::query!(
-            "select period, gate, last from counter
-              where tenant_id = $1 and series = $2 and ($3::text is null or period = $3) order by period, part",
-            self.principal.tenant.0,
-            self.name.as_str(),
-            self.period
+    /// What only an audit needs: room to sort, and more time for a statement than a request has.
+    async fn get_ready(&mut self) -> Result<(), Error> {
+        sqlx::query!(
+            "select set_config('work_mem', '64MB', true) as memory, set_config('statement_timeout', '120s', true) as time"
         )
-        .fetch_all(self.tx.db())
+        .fetch_one(self.tx.db())
         .await?;
-        for row in rows {
-            let next = row.last + 1;
-            let comes = row.gate != Gate::Closed.word() && self.settings.fits(next);
-            self.of(row.period).next = comes.then_some(next);
-        }
         Ok(())
     }
 
-    async fn states(&mut self) -> Result<(), Error> {
-        let rows = sqlx::query!(
-            r#"select period, state, count(*) as "count!", min(value) as "first!", max(value) as "last!" from number
-                where tenant_id = $1 and series = $2 and ($3::text is null or period = $3) group by period, state"#,
-            self.principal.tenant.0,
-            self.name.as_str(),
-            self.period
-        )
-        .fetch_all(self.tx.db())
-        .await?;
-        for row in rows {
-            let audit = self.of(row.period);
-            // A released row above the counter is waiting to be given again.
-            if row.state != "released" {
-                audit.first = Some(audit.first.map_or(row.first, |first| first.min(row.first)));
-                audit.last = Some(audit.last.map_or(row.last, |last| last.max(row.last)));
-            }
-            audit.states.insert(row.state, row.count);
-        }
-        Ok(())
+    fn of(&mut self, period: &str) -> &mut PeriodAudit {
+        self.periods.entry(period.to_owned()).or_insert_with(|| PeriodAudit::empty(period))
     }
 
-    async fn runs(&mut self) -> Result<(), Error> {
-        let rows = sqlx::query!(
-            r#"select period, first, "limit", why, principal, at from run
-                where tenant_id = $1 and series = $2 and ($3::text is null or period = $3) order by period, part, first"#,
-            self.principal.tenant.0,
-            self.name.as_str(),
-            self.period
-        )
-        .fetch_all(self.tx.db())
-        .await?;
-        for row in rows {
-            let run = Run { first: row.first, limit: row.limit, why: row.why, principal: row.principal, at: row.at.to_jiff() };
-            self.of(row.period).runs.push(run);
+    /// Notes what can't be.
+    fn impossible(&mut self, period: Option<&str>, what: impl FnOnce() -> String) {
+        let list = match period {
+            Some(period) => &mut self.of(period).impossible,
+            None => &mut self.impossible,
+        };
+        match list.len() {
+            MOST => list.push(format!("there are more than {MOST} of these; the rest is left out")),
+            len if len < MOST => list.push(what()),
+            _ => {}
         }
-        Ok(())
     }
 
-    /// A value that does not follow the one before it, and opens no run.
-    async fn gaps(&mut self) -> Result<(), Error> {
-        let rows = sqlx::query!(
-            r#"select n.period, coalesce(n.before + 1, (select min(r.first) from run r
-                        where r.tenant_id = $1 and r.series = $2 and r.part = n.part and r.period = n.period), n.value) as "from!",
-                      n.value - 1 as "to!"
-                 from (select part, period, value, lag(value) over (partition by part, period order by value) as before
-                         from number where tenant_id = $1 and series = $2 and ($3::text is null or period = $3)) n
-                where n.before is distinct from n.value - 1
-                  and not exists (select from run r where r.tenant_id = $1 and r.series = $2 and r.part = n.part
-                                     and r.period = n.period and r.first = n.value)
-                order by n.period, n.part, n.value"#,
-            self.principal.tenant.0,
-            self.name.as_str(),
-            self.period
-        )
-        .fetch_all(self.tx.db())
-        .await?;
-        for row in rows {
-            self.of(row.period).gaps.push(Gap { from: row.from, to: row.to });
+    /// Tells how far it is, and rests for as long as it is told to.
+    async fn went_on(&mut self, step: &'static str, rows: i64) {
+        self.progress.step = step;
+        self.progress.done = (self.progress.done + rows).min(self.progress.of);
+        let rest = (self.watch)(self.progress);
+        if !rest.is_zero() {
+            tokio::time::sleep(rest).await;
         }
-        Ok(())
     }
+}
 
-    async fn duplicates(&mut self) -> Result<(), Error> {
-        let rows = sqlx::query!(
-            r#"select min(period) as "period!", number as "number!" from number
-                where tenant_id = $1 and series = $2 and ($3::text is null or period = $3) and number is not null
-                group by number having count(*) > 1 order by number"#,
-            self.principal.tenant.0,
-            self.name.as_str(),
-            self.period
-        )
-        .fetch_all(self.tx.db())
-        .await?;
-        for row in rows {
-            self.of(row.period).duplicates.push(row.number);
-        }
-        Ok(())
-    }
-
-    /// The counter is the last value given, or one before the run where none was given yet.
-    async fn counters_in_step(&mut self) -> Result<(), Error> {
-        let rows = sqlx::query!(
-            r#"select coalesce(c.period, n.period) as "period!", c.last as "counter?", n.last as "ledger?"
-                 from (select part, period, last from counter
-                        where tenant_id = $1 and series = $2 and ($3::text is null or period = $3)) c
-                 full join (select part, period, max(value) filter (where state <> 'released') as last from number
-                        where tenant_id = $1 and series = $2 and ($3::text is null or period = $3) group by part, period) n
-                   on n.part = c.part and n.period = c.period
-                where c.last is distinct from coalesce(n.last, (select min(r.first) - 1 from run r where r.tenant_id = $1
-                        and r.series = $2 and r.part = coalesce(c.part, n.part) and r.period = coalesce(c.period, n.period)))
-                order by 1"#,
-            self.principal.tenant.0,
-            self.name.as_str(),
-            self.period
-        )
-        .fetch_all(self.tx.db())
-        .await?;
-        for row in rows {
-            let shown = |value: Option<i64>| value.map_or("nothing".to_owned(), |value| value.to_string());
-            let said = format!("the counter stands at {}, the last number is {}", shown(row.counter), shown(row.ledger));
-            self.of(row.period).impossible.push(said);
-        }
-        Ok(())
-    }
-
-    /// Value by value: a join on a range walks all numbers for each claim, since the policies keep its upper end out of
-    /// the index condition, and an audit then takes the square of the time.
-    async fn claims_with_numbers(&mut self) -> Result<(), Error> {
-        let rows = sqlx::query!(
-            r#"select c.period, c.first as "first!", c.count, count(n.value) as "there!"
-                 from (select part, period, first, count, first + place as value from claim
-                        cross join lateral generate_series(0, count - 1) place
-                        where tenant_id = $1 and series = $2 and ($3::text is null or period = $3) and count > 0) c
-                 left join (select part, period, value from number
-                        where tenant_id = $1 and series = $2 and ($3::text is null or period = $3)) n
-                   on n.part = c.part and n.period = c.period and n.value = c.value
-                group by c.part, c.period, c.first, c.count having count(n.value) <> c.count
-                order by c.period, c.first"#,
-            self.principal.tenant.0,
-            self.name.as_str(),
-            self.period
-        )
-        .fetch_all(self.tx.db())
-        .await?;
-        for row in rows {
-            let said = format!("a claim took {} values from {}, of which {} are there", row.count, row.first, row.there);
-            self.of(row.period).impossible.push(said);
-        }
-        Ok(())
-    }
-
-    async fn claims_apart(&mut self) -> Result<(), Error> {
-        let rows = sqlx::query!(
-            r#"select period, first as "first!" from (
-                 select period, first, lag(first + count) over (partition by part, period order by first) as free from claim
-                  where tenant_id = $1 and series = $2 and ($3::text is null or period = $3) and count > 0) c
-                where free > first order by period, first"#,
-            self.principal.tenant.0,
-            self.name.as_str(),
-            self.period
-        )
-        .fetch_all(self.tx.db())
-        .await?;
-        for row in rows {
-            let said = format!("two claims took value {}", row.first);
-            self.of(row.period).impossible.push(said);
-        }
-        Ok(())
+/// A step that takes too long has lost its server.
+async fn within<T>(step: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, Error> {
+    match tokio::time::timeout(STEP, step).await {
+        Ok(done) => Ok(done?),
+        Err(late) => Err(Error::Unavailable(late.into())),
     }
 }

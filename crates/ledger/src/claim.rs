@@ -88,10 +88,10 @@ pub(crate) struct Shown {
 }
 
 /// The same in the database: period, part, value, state, life.
-type Written = (String, i16, i64, String, i32);
+pub(crate) type Written = (String, i16, i64, String, i32);
 
 /// An answer's numbers. From before there were other states than issued, or lives after the first, they are not named.
-fn places(answer: Value) -> Option<Vec<Written>> {
+pub(crate) fn places(answer: Value) -> Option<Vec<Written>> {
     if let Ok(whole) = serde_json::from_value(answer.clone()) {
         return Some(whole);
     }

@@ -39,7 +39,7 @@ use store::{Error, Patience};
 use crate::lane::Lanes;
 
 pub use amend::Amendment;
-pub use audit::{Audit, Gap, PeriodAudit, Run};
+pub use audit::{Audit, Gap, MOST, PeriodAudit, Progress, Run, Watch};
 pub use explain::{Entry, Explained, Found, Sought, Unused};
 pub use inspect::{Inspection, inspect};
 pub use issue::{Answer, Member, Operation, Order};
@@ -55,8 +55,6 @@ pub use step::Asked;
 pub(crate) const PATIENCE: Patience = Patience::seconds(8, 5);
 /// How long a short read does.
 pub(crate) const READING: Patience = Patience::seconds(3, 3);
-/// How long the proof over many rows may take.
-pub(crate) const PROVING: Patience = Patience::seconds(9, 9);
 
 /// How many series are remembered.
 const REMEMBERED: usize = 100_000;
