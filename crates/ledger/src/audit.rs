@@ -206,6 +206,7 @@ impl Ledger {
             progress: Progress { step: "", done: 0, of: 0 },
             periods: BTreeMap::new(),
             stretches: Vec::new(),
+            later_lives: 0,
             impossible: Vec::new(),
         };
         auditor.get_ready().await?;
@@ -229,6 +230,8 @@ struct Auditor<'a> {
     periods: BTreeMap<String, PeriodAudit>,
     /// Where numbers are, in the order of the key: what claims took must be inside.
     stretches: Vec<Stretch>,
+    /// How many lives numbers have had beyond their first.
+    later_lives: i64,
     impossible: Vec<String>,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::clock::Clock;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 /// Stands still until it is set.
 #[derive(Clone, Debug)]
@@ -13,6 +13,12 @@ impl TestClock {
     /// A clock that shows this instant, RFC 3339.
     pub fn at(instant: &str) -> Self {
         Self(Arc::new(Mutex::new(instant.parse().expect("an instant as RFC 3339"))))
+    }
+
+    /// Moves it on by so many seconds.
+    pub fn advance(&self, seconds: i64) {
+        let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *now = now.checked_add(SignedDuration::from_secs(seconds)).expect("an instant that exists");
     }
 
     /// Moves it.

@@ -18,6 +18,7 @@ impl Auditor<'_> {
         self.went_on("texts", self.progress.of / 3).await;
         self.histories().await?;
         self.without_history().await?;
+        self.lives().await?;
         self.overdue().await?;
         self.stuck().await?;
         self.guards().await?;
@@ -100,6 +101,27 @@ impl Auditor<'_> {
                 ),
             };
             self.impossible(Some(&row.period), || what);
+        }
+        Ok(())
+    }
+
+    /// As many lives as histories tell of.
+    async fn lives(&mut self) -> Result<(), Error> {
+        let told = within(
+            sqlx::query_scalar!(
+                r#"select count(*) as "count!" from history
+                    where tenant_id = $1 and series = $2 and ($3::text is null or period = $3)
+                      and "from" = 'released' and "to" <> 'released'"#,
+                self.principal.tenant.0,
+                self.series.name.as_str(),
+                self.period
+            )
+            .fetch_one(self.tx.db()),
+        )
+        .await?;
+        let later = self.later_lives;
+        if later != told {
+            self.impossible(None, || format!("numbers were given again {later} times, and histories tell of {told}"));
         }
         Ok(())
     }

@@ -134,9 +134,10 @@ impl Auditor<'_> {
                 r#"select state as "state!", count(*) as "count!", min(value) as "first!", max(value) as "last!",
                           array_agg(before) filter (where before is distinct from value - 1) as "before: Vec<Option<i64>>",
                           array_agg(value) filter (where before is distinct from value - 1) as "after: Vec<i64>",
-                          array_agg(value) filter (where prev is null) as "heads: Vec<i64>"
-                     from (select state, value, prev, coalesce(lag(value) over (order by value), $5) as before
-                             from (select state, value, prev from number
+                          array_agg(value) filter (where prev is null) as "heads: Vec<i64>",
+                          coalesce(sum(life) - count(*), 0)::bigint as "later!"
+                     from (select state, value, prev, life, coalesce(lag(value) over (order by value), $5) as before
+                             from (select state, value, prev, life from number
                                     where tenant_id = $1 and series = $2 and part = $3 and period = $4 and value > $6
                                     order by value limit $7) n) n
                     group by state"#,
@@ -170,6 +171,7 @@ impl Auditor<'_> {
             }
             *audit.states.entry(row.state).or_default() += row.count;
             count += row.count;
+            self.later_lives += row.later;
             last = last.max(Some(row.last));
             breaks.extend(row.after.unwrap_or_default().into_iter().zip(row.before.unwrap_or_default()));
             for head in row.heads.unwrap_or_default() {
