@@ -4,7 +4,13 @@ use std::time::Duration;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Audit, CreateSeries, CreateTenant, Explained, Issue, Number, Numbers, Problem, Reserve, Series, Tenant, escape};
+use crate::{
+    Audit, AuditLine, CreateSeries, CreateTenant, Explained, Issue, Number, Numbers, Page, Period, Problem, Progress, Reserve,
+    Series, Sightings, Step, Tenant, escape,
+};
+
+/// How long an audit or an export may take.
+const LONG: Duration = Duration::from_hours(2);
 
 /// Speaks to a gateway with one API key.
 #[derive(Clone, Debug)]
@@ -106,6 +112,81 @@ impl Client {
         self.get(&format!("/v1/series/{}/numbers/{}", escape(series), escape(number))).await
     }
 
+    /// Takes a step in the life of a number: `verb` is confirm, fail, void or release.
+    pub async fn step(&self, series: &str, number: &str, verb: &str, body: &Step) -> Result<Number, Error> {
+        // A dot would be understood as a place in the path, so the text goes into the query.
+        let path = format!("/v1/series/{}/numbers/-/{verb}?number={}", escape(series), escape(number));
+        Ok(self.send(self.http.post(format!("{}{path}", self.base)).json(body)).await?.body)
+    }
+
+    /// What every series says of a text.
+    pub async fn find(&self, text: &str) -> Result<Sightings, Error> {
+        self.get(&format!("/v1/numbers?text={}", escape(text))).await
+    }
+
+    /// The periods of a series, all of them.
+    pub async fn periods(&self, series: &str) -> Result<Vec<Period>, Error> {
+        let (mut periods, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let from = cursor.map(|cursor| format!("&cursor={}", escape(&cursor))).unwrap_or_default();
+            let page: Page<Period> = self.get(&format!("/v1/series/{}/periods?limit=1000{from}", escape(series))).await?;
+            periods.extend(page.items);
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return Ok(periods);
+            }
+        }
+    }
+
+    /// Closes a period for good.
+    pub async fn close_period(&self, series: &str, period: &str) -> Result<Period, Error> {
+        let path = format!("/v1/series/{}/periods/{}/close", escape(series), escape(period));
+        Ok(self.send(self.http.post(format!("{}{path}", self.base))).await?.body)
+    }
+
+    /// The numbers of a series as they come, piece by piece: `query` as in the list's, with its `format`.
+    pub async fn export<E: From<Error>>(
+        &self,
+        series: &str,
+        query: &[(&str, &str)],
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let query: Vec<_> = query.iter().map(|(name, value)| format!("{name}={}", escape(value))).collect();
+        let path = format!("/v1/series/{}/numbers?{}", escape(series), query.join("&"));
+        let mut answer = self.stream(&path).await?;
+        while let Some(piece) = answer.chunk().await.map_err(|source| self.lost(source))? {
+            take(&piece)?;
+        }
+        Ok(())
+    }
+
+    /// Audits a series and hears how far it is.
+    pub async fn follow_audit(
+        &self,
+        series: &str,
+        period: Option<&str>,
+        mut hear: impl FnMut(&Progress),
+    ) -> Result<Audit, Error> {
+        let of = period.map(|period| format!("&period={}", escape(period))).unwrap_or_default();
+        let mut answer = self.stream(&format!("/v1/series/{}/audit?format=jsonl{of}", escape(series))).await?;
+        let foreign = || Error::Foreign { base: self.base.clone(), status: 200 };
+        let mut line = Vec::new();
+        while let Some(piece) = answer.chunk().await.map_err(|source| self.lost(source))? {
+            for byte in piece {
+                if byte != b'\n' {
+                    line.push(byte);
+                    continue;
+                }
+                match serde_json::from_slice(&line).map_err(|_| foreign())? {
+                    AuditLine::Progress(progress) => hear(&progress),
+                    AuditLine::Audit(audit) => return Ok(*audit),
+                }
+                line.clear();
+            }
+        }
+        Err(foreign())
+    }
+
     /// Audits a series over all its periods, or one of them.
     pub async fn audit(&self, series: &str, period: Option<&str>) -> Result<Audit, Error> {
         let query = period.map(|period| format!("?period={}", escape(period))).unwrap_or_default();
@@ -119,6 +200,23 @@ impl Client {
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         Ok(self.send(self.http.get(format!("{}{path}", self.base))).await?.body)
+    }
+
+    fn lost(&self, source: reqwest::Error) -> Error {
+        Error::Transport { base: self.base.clone(), source }
+    }
+
+    /// An answer that comes in pieces.
+    async fn stream(&self, path: &str) -> Result<reqwest::Response, Error> {
+        let request = self.http.get(format!("{}{path}", self.base)).timeout(LONG).bearer_auth(&self.key);
+        let answer = request.send().await.map_err(|source| self.lost(source))?;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let status = answer.status().as_u16();
+        let body = answer.bytes().await.map_err(|source| self.lost(source))?;
+        let foreign = |_| Error::Foreign { base: self.base.clone(), status };
+        Err(Error::Problem(Box::new(serde_json::from_slice(&body).map_err(foreign)?)))
     }
 
     async fn send<T: DeserializeOwned>(&self, request: reqwest::RequestBuilder) -> Result<Answered<T>, Error> {

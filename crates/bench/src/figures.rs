@@ -9,6 +9,7 @@ use crate::{
     Failure,
     gateway::Gateway,
     load::Load,
+    proving,
     requests::Visits,
     rivals::{BARE_NAIVE, BARE_SEQUENCE, BOUND, BOUND_ONE_CLAIM, NAIVE, Rival, SEQUENCE, SINGLE, SPREAD},
     say,
@@ -45,6 +46,8 @@ pub(crate) enum Figure {
     Gateways,
     /// A shard that holds ten million numbers
     Full,
+    /// The proof of a series of ten million numbers
+    Audit,
     /// A snapshot that keeps every version of the counter
     Snapshot,
     /// 1,000 connections that never pause
@@ -69,6 +72,7 @@ impl Figure {
             Self::Batch => batch(bench).await,
             Self::Gateways => gateways(bench).await,
             Self::Full => full(bench).await,
+            Self::Audit => audit(bench).await,
             Self::Snapshot => snapshot(bench).await,
             Self::Overload => overload(bench).await,
             Self::Memory => memory(bench).await,
@@ -184,6 +188,31 @@ async fn full(bench: &mut Bench) -> Result<Vec<Line>, Failure> {
     bench.server.drop(&shard).await?;
     let [full, empty] = measured?[..] else { return Err(lost()) };
     Ok(vec![speed(&format!("with {rows} numbers in the shard"), &full, ("empty shard", empty.speed), Must::Reach(0.9))])
+}
+
+async fn audit(bench: &mut Bench) -> Result<Vec<Line>, Failure> {
+    let rows = bench.plan.rows;
+    say(&format!("audit: writing {rows} numbers (some minutes for ten million)"));
+    let (directory, shard) = (bench.server.clone_of(DIRECTORY).await?, bench.server.clone_of(SHARD).await?);
+    let (mut numbers, mut claims) = (bench.server.connect(&shard).await?, bench.server.connect(&shard).await?);
+    stock::fill(&mut numbers, &mut claims, rows).await?;
+    numbers.close().await?;
+    claims.close().await?;
+    let gateway = Gateway::start(&bench.program, &bench.server, &directory, &shard).await?;
+    let took = proving::follow(gateway.address, rows).await;
+    let memory = watch::peak_memory(gateway.pid)?;
+    gateway.stop().await?;
+    for database in [directory, shard] {
+        bench.server.drop(&database).await?;
+    }
+    let took = took?;
+    let millis = |took: Duration| Amount::Millis(took.as_secs_f64() * 1_000.0);
+    let figure = format!("audit of {rows} numbers");
+    Ok(vec![
+        alone(&format!("{figure}: counts, gaps, counter"), millis(took.counted), Must::StayBelow(Amount::Millis(20_000.0))),
+        alone(&format!("{figure}: all cross-checks"), millis(took.proved), Must::StayBelow(Amount::Millis(60_000.0))),
+        alone(&format!("{figure}: memory of the gateway"), Amount::Memory(memory), Must::StayBelow(Amount::Memory(64.0))),
+    ])
 }
 
 async fn snapshot(bench: &mut Bench) -> Result<Vec<Line>, Failure> {

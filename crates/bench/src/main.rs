@@ -10,6 +10,7 @@ mod load;
 mod machine;
 mod plan;
 mod proof;
+mod proving;
 mod requests;
 mod rivals;
 mod server;

@@ -1,9 +1,10 @@
 //! The proof of a series, for a person.
 
-use api::{Audit, PeriodAudit};
+use api::{Audit, PeriodAudit, Progress};
 use clap::Args;
+use indicatif::ProgressStyle;
 
-use crate::{Failure, address::Server};
+use crate::{Failure, address::Server, issue::progress_bar, numbers::tell};
 
 /// Print the proof of a series.
 #[derive(Args)]
@@ -23,7 +24,18 @@ pub(crate) struct AuditSeries {
 
 impl AuditSeries {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let audit = self.server.client()?.audit(&self.series, self.period.as_deref()).await?;
+        let bar = progress_bar(0);
+        let style = ProgressStyle::with_template("{msg:<10} {bar:40} {pos}/{len}  {elapsed}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let hear = |progress: &Progress| {
+            let rows = |count: i64| u64::try_from(count).unwrap_or_default();
+            bar.set_length(rows(progress.of));
+            bar.set_position(rows(progress.done));
+            bar.set_message(progress.step.clone());
+        };
+        let audit = self.server.client()?.follow_audit(&self.series, self.period.as_deref(), hear).await;
+        bar.finish_and_clear();
+        let audit = audit.map_err(|error| tell(&error))?;
         if self.json {
             println!("{}", serde_json::to_string(&audit)?);
         } else {
@@ -57,6 +69,16 @@ pub(crate) fn table(audit: &Audit) -> String {
         whole.duplicates.len(),
         whole.impossible.len()
     ));
+    let others: Vec<_> = whole.states.iter().filter(|(state, _)| *state != "issued").collect();
+    if !others.is_empty() {
+        let said: Vec<_> = others.iter().map(|(state, count)| format!("{state} {count}")).collect();
+        out.push_str(&format!("  {:<12}{}\n", "of these", said.join("   ")));
+    }
+    for (what, numbers) in [("overdue", &whole.overdue), ("stuck", &whole.stuck)] {
+        if let Some(first) = numbers.first() {
+            out.push_str(&format!("  {what:<12}{:>8} numbers   the first is {first}\n", numbers.len()));
+        }
+    }
     out.push_str(&findings(whole));
     out
 }

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::{Failure, address::Server};
+use crate::{Failure, address::Server, numbers::tell};
 
 /// Issue numbers for the documents in a file; run it again and nothing new is issued.
 #[derive(Args)]
@@ -154,15 +154,6 @@ pub(crate) async fn issue(client: &Client, series: &str, row: &Row) -> Result<An
                 return Err(format!("line {} ({}): {}", row.line, row.reference, tell(&error)).into());
             }
         }
-    }
-}
-
-fn tell(error: &api::client::Error) -> String {
-    match error {
-        api::client::Error::Problem(problem) if !problem.errors.is_empty() => {
-            problem.errors.iter().map(|e| format!("{} {}", e.pointer, e.detail)).collect::<Vec<_>>().join("; ")
-        }
-        other => other.to_string(),
     }
 }
 

@@ -4,8 +4,11 @@ mod address;
 mod audit;
 mod dev;
 mod doctor;
+mod export;
 mod issue;
 mod migrate;
+mod numbers;
+mod periods;
 mod serve;
 mod shutdown;
 mod telemetry;
@@ -40,8 +43,24 @@ enum Verb {
     OperatorKey(migrate::OperatorKey),
     /// Issue numbers for the documents in a file; run it again and nothing new is issued
     Issue(issue::IssueFile),
+    /// Reserve a number for a document
+    Reserve(numbers::ReserveNumber),
+    /// Say that a reserved number stands on its document
+    Confirm(numbers::StepOf),
+    /// Say that the outside system refused the document; its number is kept
+    Fail(numbers::StepOf),
+    /// Give a number up for good, with a reason
+    Void(numbers::StepOf),
+    /// Give the last number back that never left the house
+    Release(numbers::StepOf),
+    /// Say what became of a number, used or not
+    Number(numbers::ExplainNumber),
     /// Print the proof of a series
     Audit(audit::AuditSeries),
+    /// Write the numbers of a series as CSV or JSON lines
+    Export(export::Export),
+    /// List the periods of a series, or close one for good
+    Periods(periods::Periods),
 }
 
 /// What ends a command: a sentence for a person, with the causes behind it.
@@ -56,7 +75,15 @@ async fn main() -> ExitCode {
         Verb::Migrate(migrate) => migrate.run().await,
         Verb::OperatorKey(key) => key.run().await,
         Verb::Issue(issue) => issue.run().await,
+        Verb::Reserve(reserve) => reserve.run().await,
+        Verb::Confirm(step) => step.run("confirm").await,
+        Verb::Fail(step) => step.run("fail").await,
+        Verb::Void(step) => step.run("void").await,
+        Verb::Release(step) => step.run("release").await,
+        Verb::Number(number) => number.run().await,
         Verb::Audit(audit) => audit.run().await,
+        Verb::Export(export) => export.run().await,
+        Verb::Periods(periods) => periods.run().await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
