@@ -75,6 +75,26 @@ fn c13_and_c16_one_value_for_a_whole_life() {
 }
 
 #[test]
+fn c15_drafts_that_never_ask_use_nothing() {
+    prove(async |app| {
+        series(&app.first, "a").await;
+        for n in 0..10 {
+            let next = app.first.post("/v1/series/a/preview", "unused", json!({"count": 3})).await.expect(200);
+            assert_eq!(next.body["numbers"][0]["number"], "a-0001");
+            let draft = format!("/v1/series/a/numbers?document_ref=draft-{n}");
+            assert_eq!(app.first.get(&draft).await.expect(200).body["items"], json!([]));
+            let drafted = json!({"document_ref": format!("draft-{n}"), "document_date": "not yet"});
+            let _ = app.first.post("/v1/series/a/reservations", &format!("k{n}"), drafted).await.problem(422, "invalid");
+            let unused = app.first.get("/v1/series/a/numbers/a-0001").await.expect(200);
+            assert_eq!(unused.body["state"], "unused");
+        }
+        let audit = app.first.get("/v1/series/a/audit").await.expect(200);
+        assert_eq!((&audit.body["states"], &audit.body["complete"]), (&json!({}), &json!(true)));
+        assert_eq!(app.first.issue("a", "k", json!({})).await.expect(201).value(), 1);
+    });
+}
+
+#[test]
 fn c21_two_producers_of_one_document_get_one_number() {
     prove(async |app| {
         series(&app.first, "a").await;

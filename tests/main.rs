@@ -26,6 +26,7 @@ mod proof;
 mod release;
 mod series;
 mod speed;
+mod sweep;
 mod tenancy;
 mod tidy;
 mod together;

@@ -24,8 +24,11 @@ use domain::clock::Clock;
 use jiff::SignedDuration;
 
 pub use app::Gateway;
-pub use server::serve;
+pub use server::{serve, serve_metrics};
 pub use system::{Entropy, SystemClock, SystemEntropy, uuid};
+
+/// The metrics of this process, in the text form that Prometheus reads.
+pub type Exposition = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// What a gateway is made of.
 #[derive(Clone)]
@@ -44,6 +47,8 @@ pub struct Config {
     pub clock: Arc<dyn Clock>,
     /// Where random bytes come from.
     pub entropy: Arc<dyn Entropy>,
+    /// What `/metrics` shows; none is no such path.
+    pub metrics: Option<Exposition>,
 }
 
 impl Config {
@@ -57,6 +62,7 @@ impl Config {
             clock_tolerance: Some(SignedDuration::from_secs(1)),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
+            metrics: None,
         }
     }
 }

@@ -25,7 +25,7 @@ use axum::{
 use domain::principal::Scope;
 use jiff::Timestamp;
 
-use crate::{app::Gateway, auth::scoped, operation, problem::Failed};
+use crate::{Exposition, app::Gateway, auth::scoped, operation, problem::Failed};
 
 pub(crate) fn router(gateway: &Gateway) -> Router {
     let with = |scope, route| scoped(gateway, scope, route);
@@ -59,9 +59,15 @@ pub(crate) fn router(gateway: &Gateway) -> Router {
         .route("/v1/series/{series}/audit", with(Scope::NumbersRead, get(audit::audit)))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
+        .merge(gateway.config.metrics.clone().map_or_else(Router::new, health::metrics))
         .fallback(async || Failed::not_found("such path"))
         .layer(middleware::from_fn_with_state(gateway.clone(), operation::run))
         .with_state(gateway.clone())
+}
+
+/// Metrics and a sign of life, for a process that has no gateway.
+pub(crate) fn metrics_alone(metrics: Exposition) -> Router {
+    health::metrics(metrics).route("/healthz", get(health::alive))
 }
 
 /// A query that was read, or which part of it can't be right.

@@ -2,14 +2,16 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
+use axum::Router;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
     service::TowerToHyperService,
 };
 use tokio::{net::TcpListener, sync::Semaphore};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{app::Gateway, routes};
+use crate::{Exposition, app::Gateway, routes};
 
 /// How long a connection may take over the head of a request, or wait for the next one.
 const HEAD: Duration = Duration::from_secs(30);
@@ -20,7 +22,23 @@ const CONNECTIONS: usize = 4_096;
 ///
 /// True if everything ended in time.
 pub async fn serve(gateway: Gateway, listener: TcpListener, shutdown: impl Future<Output = ()>, grace: Duration) -> bool {
-    let router = routes::router(&gateway);
+    accept_all(routes::router(&gateway), &gateway.tasks, &gateway.draining, listener, shutdown, grace).await
+}
+
+/// Serves nothing but `/metrics` and `/healthz`: for a process that has no other HTTP.
+pub async fn serve_metrics(metrics: Exposition, listener: TcpListener, shutdown: impl Future<Output = ()>) {
+    let (tasks, draining) = (TaskTracker::new(), CancellationToken::new());
+    accept_all(routes::metrics_alone(metrics), &tasks, &draining, listener, shutdown, Duration::from_secs(2)).await;
+}
+
+async fn accept_all(
+    router: Router,
+    tasks: &TaskTracker,
+    draining: &CancellationToken,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()>,
+    grace: Duration,
+) -> bool {
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut http = hyper::server::conn::http1::Builder::new();
@@ -34,7 +52,7 @@ pub async fn serve(gateway: Gateway, listener: TcpListener, shutdown: impl Futur
         let Some((stream, place)) = accepted else { continue };
         let service = TowerToHyperService::new(router.clone());
         let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
-        gateway.tasks.spawn(async move {
+        tasks.spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection ended early");
             }
@@ -42,11 +60,11 @@ pub async fn serve(gateway: Gateway, listener: TcpListener, shutdown: impl Futur
         });
     }
     drop(listener);
-    gateway.draining.cancel();
-    gateway.tasks.close();
+    draining.cancel();
+    tasks.close();
     let ended = tokio::time::timeout(grace, async {
         graceful.shutdown().await;
-        gateway.tasks.wait().await;
+        tasks.wait().await;
     });
     ended.await.is_ok()
 }

@@ -11,6 +11,7 @@ mod claim;
 mod clocks;
 mod counter;
 mod explain;
+mod finder;
 mod inspect;
 mod issue;
 mod lane;
@@ -23,6 +24,7 @@ mod preview;
 mod release;
 mod series;
 mod step;
+mod sweep;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -41,6 +43,7 @@ use crate::lane::Lanes;
 pub use amend::Amendment;
 pub use audit::{Audit, Gap, MOST, PeriodAudit, Progress, Run, Watch};
 pub use explain::{Entry, Explained, Found, Sought, Unused};
+pub use finder::{Finder, Job};
 pub use inspect::{Inspection, inspect};
 pub use issue::{Answer, Member, Operation, Order};
 pub use list::{Filter, Listed, Place};

@@ -10,11 +10,13 @@ use std::{
     fs, io,
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use clap::Args;
 use cluster::{Cluster, Options};
+use dispatcher::Metrics;
 use gateway::{Config, Gateway};
 use serde_json::json;
 use tokio::{net::TcpListener, sync::oneshot};
@@ -23,7 +25,7 @@ use tracing::level_filters::LevelFilter;
 use crate::{
     Failure,
     dev::{demo::Demo, kept::Kept},
-    migrate, serve,
+    dispatch, migrate, serve,
     shutdown::Asked,
     telemetry::{self, LogFormat},
 };
@@ -103,8 +105,16 @@ impl Dev {
         asked: Asked,
     ) -> Result<(), Failure> {
         migrate::migrate(&databases.directory_owner, &databases.owners, &say).await?;
-        let gateway = Gateway::new(Config::new(databases.directory_app.clone(), databases.apps.clone()))?;
+        let metrics = Metrics::default();
+        let dispatcher = dispatch::dispatcher(&databases.apps, &databases.workers, metrics.clone())?;
+        let config = Config {
+            metrics: Some(Arc::new(move || metrics.text())),
+            ..Config::new(databases.directory_app.clone(), databases.apps.clone())
+        };
+        let gateway = Gateway::new(config)?;
         let (stop, stopped) = oneshot::channel::<()>();
+        let (end, ended) = oneshot::channel::<()>();
+        let dispatching = dispatcher.run(async { drop(ended.await) });
         let serving = gateway::serve(gateway, listener, async { drop(stopped.await) }, Duration::from_secs(20));
         let client = async {
             let done = tokio::select! {
@@ -112,9 +122,10 @@ impl Dev {
                 failure = kept.watch() => Err(failure),
             };
             let _ = stop.send(());
+            let _ = end.send(());
             done
         };
-        let (ended, done) = tokio::join!(serving, client);
+        let (ended, done, ()) = tokio::join!(serving, client, dispatching);
         done?;
         if ended { Ok(()) } else { Err("requests were still running when the grace time ended".into()) }
     }
@@ -163,6 +174,7 @@ struct Databases {
     directory_app: String,
     owners: BTreeMap<String, String>,
     apps: BTreeMap<String, String>,
+    workers: BTreeMap<String, String>,
 }
 
 impl Databases {
@@ -174,6 +186,7 @@ impl Databases {
             directory_app: cluster.url("seriatim_app", "directory"),
             owners: shards("seriatim_owner"),
             apps: shards("seriatim_app"),
+            workers: shards("seriatim_worker"),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod address;
 mod audit;
 mod dev;
+mod dispatch;
 mod doctor;
 mod export;
 mod issue;
@@ -37,6 +38,8 @@ enum Verb {
     Doctor(doctor::Doctor),
     /// Serve HTTP on databases that are there
     Serve(serve::Serve),
+    /// Settle what is overdue and audit every series, for ever
+    Dispatch(dispatch::Dispatch),
     /// Bring the schemas up to this version and make the shards known
     Migrate(migrate::Migrate),
     /// Make an operator key and print it, once
@@ -72,6 +75,7 @@ async fn main() -> ExitCode {
         Verb::Dev(dev) => dev.run().await,
         Verb::Doctor(doctor) => return doctor.run().await,
         Verb::Serve(serve) => serve.run().await,
+        Verb::Dispatch(dispatch) => dispatch.run().await,
         Verb::Migrate(migrate) => migrate.run().await,
         Verb::OperatorKey(key) => key.run().await,
         Verb::Issue(issue) => issue.run().await,

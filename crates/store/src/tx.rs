@@ -27,13 +27,15 @@ pub enum Authority<'a> {
     Operator(&'a Operator),
     /// On what belongs to no tenant: the shards, and `authenticate()`.
     Nobody,
+    /// On what the worker role may see across tenants, and on its leases; only over that role's connections.
+    Worker,
 }
 
 impl Authority<'_> {
     fn tenant(self) -> Option<TenantId> {
         match self {
             Authority::Tenant(principal) => Some(principal.tenant),
-            Authority::Operator(_) | Authority::Nobody => None,
+            Authority::Operator(_) | Authority::Nobody | Authority::Worker => None,
         }
     }
 }
@@ -92,7 +94,7 @@ fn opening(authority: Authority<'_>, snapshot: Snapshot) -> AssertSqlSafe<String
     AssertSqlSafe(match authority {
         Authority::Tenant(principal) => format!("{begin}; SET LOCAL seriatim.tenant = '{}'", principal.tenant),
         Authority::Operator(_) => format!("{begin}; SET LOCAL seriatim.operator = 'on'"),
-        Authority::Nobody => begin.to_owned(),
+        Authority::Nobody | Authority::Worker => begin.to_owned(),
     })
 }
 

@@ -3,12 +3,14 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use directory::{NewOperatorKey, Owner};
+use dispatcher::{Dispatcher, Metrics, Pace};
 use domain::{
     clock::Clock,
     id::{Label, TenantId},
     secret::{ApiKey, ENTROPY, Mode},
 };
 use gateway::{Config, Entropy, Gateway, SystemClock, SystemEntropy};
+use ledger::{Finder, Ledger};
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
@@ -99,6 +101,24 @@ impl App {
     /// Another tenant, with a key of every scope.
     pub async fn tenant(&self, name: &str) -> Api {
         tenant(&self.operator, name).await.0
+    }
+
+    /// The loops of a dispatcher, which do nothing until they are asked; on the clock of the test.
+    pub fn dispatcher(&self) -> Dispatcher {
+        let clock = self.config.clock.clone();
+        Dispatcher::new(dispatcher::Config {
+            ledger: Ledger::open(&self.config.shard_urls, 4, clock.clone(), None).expect("addresses that can be read"),
+            finder: Finder::open(&self.databases.shard_urls("seriatim_worker"), 2).expect("addresses that can be read"),
+            name: gateway::uuid(clock.instant(), &SystemEntropy).to_string(),
+            clock,
+            pace: Pace::default(),
+            metrics: Metrics::default(),
+        })
+    }
+
+    /// A dispatcher in a process of its own, and where it shows its metrics; it dies at a named point, if one is given.
+    pub async fn dispatcher_process(&self, fault: Option<&str>) -> Process {
+        Process::dispatcher(&self.config.shard_urls, &self.databases.shard_urls("seriatim_worker"), fault).await
     }
 
     /// A gateway in a process of its own, on the same databases.

@@ -15,9 +15,9 @@ use tokio::{
     process::{Child, ChildStdout, Command},
 };
 
-/// A gateway that runs as a process of its own. Killed when dropped.
+/// A gateway or a dispatcher that runs as a process of its own. Killed when dropped.
 pub struct Process {
-    /// Where it listens.
+    /// Where it listens; nothing for a dispatcher.
     pub base: String,
     child: Child,
     _lines: Lines<BufReader<ChildStdout>>,
@@ -25,10 +25,30 @@ pub struct Process {
 
 impl Process {
     pub(crate) async fn gateway(directory_url: &str, shard_urls: &BTreeMap<String, String>, fault: Option<&str>) -> Self {
-        let shards: Vec<_> = shard_urls.iter().map(|(name, url)| format!("{name}={url}")).collect();
         let mut command = Command::new(program());
-        command.args(["serve", "--listen", "127.0.0.1:0", "--log", "warn"]).kill_on_drop(true).stdout(Stdio::piped());
-        command.env("SERIATIM_DIRECTORY_URL", directory_url).env("SERIATIM_SHARD_URLS", shards.join(","));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--log", "warn"]);
+        command.env("SERIATIM_DIRECTORY_URL", directory_url).env("SERIATIM_SHARD_URLS", words(shard_urls));
+        let (this, said) = Self::start(command, fault).await;
+        let base = said.strip_prefix("serving on ").unwrap_or_else(|| panic!("it said {said}")).to_owned();
+        Self { base, ..this }
+    }
+
+    pub(crate) async fn dispatcher(
+        apps: &BTreeMap<String, String>,
+        workers: &BTreeMap<String, String>,
+        fault: Option<&str>,
+    ) -> Self {
+        let mut command = Command::new(program());
+        command.args(["dispatch", "--log", "warn"]);
+        command.env("SERIATIM_SHARD_URLS", words(apps)).env("SERIATIM_WORKER_URLS", words(workers));
+        let (this, said) = Self::start(command, fault).await;
+        assert!(said.starts_with("dispatching"), "it said {said}");
+        this
+    }
+
+    /// The process, and the first line that it says.
+    async fn start(mut command: Command, fault: Option<&str>) -> (Self, String) {
+        command.kill_on_drop(true).stdout(Stdio::piped());
         if let Some(fault) = fault {
             command.env("SERIATIM_FAULT", fault);
         }
@@ -36,8 +56,7 @@ impl Process {
         let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         let said = tokio::time::timeout(Duration::from_secs(20), lines.next_line()).await.expect("it serves soon");
         let said = said.expect("its output").expect("a first line");
-        let base = said.strip_prefix("serving on ").unwrap_or_else(|| panic!("it said {said}")).to_owned();
-        Self { base, child, _lines: lines }
+        (Self { base: String::new(), child, _lines: lines }, said)
     }
 
     /// Kills it outright (SIGKILL), if it has not died by itself.
@@ -57,6 +76,11 @@ impl Process {
         kill_process(pid, Signal::TERM).expect("it takes a signal");
         self.child.wait().await.expect("it ends").code()
     }
+}
+
+/// Addresses by name, as the program reads them.
+fn words(urls: &BTreeMap<String, String>) -> String {
+    urls.iter().map(|(name, url)| format!("{name}={url}")).collect::<Vec<_>>().join(",")
 }
 
 /// The program, built from the sources as they are.

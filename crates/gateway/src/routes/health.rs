@@ -2,11 +2,16 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{
+    Json, Router,
+    extract::State,
+    http::{StatusCode, header},
+    routing::get,
+};
 use serde::Serialize;
 use store::Stop;
 
-use crate::app::Gateway;
+use crate::{Exposition, app::Gateway};
 
 /// How long a database may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -16,6 +21,12 @@ pub(crate) struct Health {
     status: &'static str,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     checks: BTreeMap<String, &'static str>,
+}
+
+/// What is counted, for Prometheus.
+pub(crate) fn metrics<S: Clone + Send + Sync + 'static>(text: Exposition) -> Router<S> {
+    let show = async move || ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text());
+    Router::new().route("/metrics", get(show))
 }
 
 /// The process runs.
