@@ -127,34 +127,28 @@ impl Auditor<'_> {
         Ok(seen)
     }
 
-    /// The next numbers of a counter; how many.
+    /// The next numbers of a counter; how many. As many as their values reach from the last ones, none is missing; only
+    /// otherwise, or where more or fewer open a run than runs say, each is looked at.
     async fn chunk(&mut self, counter: &Counter, walk: &mut Walk) -> Result<i64, Error> {
         let rows = within(
             sqlx::query!(
                 r#"select state as "state!", count(*) as "count!", min(value) as "first!", max(value) as "last!",
-                          array_agg(before) filter (where before is distinct from value - 1) as "before: Vec<Option<i64>>",
-                          array_agg(value) filter (where before is distinct from value - 1) as "after: Vec<i64>",
-                          array_agg(value) filter (where prev is null) as "heads: Vec<i64>",
-                          coalesce(sum(life) - count(*), 0)::bigint as "later!"
-                     from (select state, value, prev, life, coalesce(lag(value) over (order by value), $5) as before
-                             from (select state, value, prev, life from number
-                                    where tenant_id = $1 and series = $2 and part = $3 and period = $4 and value > $6
-                                    order by value limit $7) n) n
+                          count(*) - count(prev) as "heads!", (sum(life) - count(*))::bigint as "later!"
+                     from (select state, value, prev, life from number
+                            where tenant_id = $1 and series = $2 and part = $3 and period = $4 and value > $5
+                            order by value limit $6) n
                     group by state"#,
                 self.principal.tenant.0,
                 self.series.name.as_str(),
                 counter.part,
                 counter.period,
-                walk.before,
                 walk.before.unwrap_or(-1),
                 CHUNK
             )
             .fetch_all(self.tx.db()),
         )
         .await?;
-        let mut breaks = Vec::new();
-        let mut count = 0;
-        let mut last = walk.before;
+        let (mut count, mut heads, mut first, mut last) = (0, 0, None, walk.before);
         for row in rows {
             let audit = self.of(&counter.period);
             match row.state.as_str() {
@@ -171,22 +165,56 @@ impl Auditor<'_> {
             }
             *audit.states.entry(row.state).or_default() += row.count;
             count += row.count;
+            heads += row.heads;
             self.later_lives += row.later;
             last = last.max(Some(row.last));
-            breaks.extend(row.after.unwrap_or_default().into_iter().zip(row.before.unwrap_or_default()));
-            for head in row.heads.unwrap_or_default() {
-                if counter.firsts.binary_search(&head).is_err() {
-                    self.impossible(Some(&counter.period), || format!("value {head} follows none and opens no run"));
-                }
-            }
+            first = Some(first.map_or(row.first, |first: i64| first.min(row.first)));
         }
-        breaks.sort_unstable();
-        for (value, before) in breaks {
-            self.breaks(counter, walk, value, before);
+        if let (Some(first), Some(last)) = (first, last) {
+            let stands_on = walk.before.or_else(|| counter.firsts.first().map(|first| first - 1));
+            let unbroken = stands_on.is_some_and(|before| first == before + 1 && last - before == count);
+            let runs = counter.firsts.iter().filter(|run| (first..=last).contains(*run)).count();
+            if unbroken && i64::try_from(runs) == Ok(heads) {
+                walk.stretch = walk.stretch.or(Some(first));
+            } else {
+                self.each(counter, walk).await?;
+            }
         }
         walk.before = last;
         self.went_on("numbers", count).await;
         Ok(count)
+    }
+
+    /// The same numbers one by one: where they break, and which open a run.
+    async fn each(&mut self, counter: &Counter, walk: &mut Walk) -> Result<(), Error> {
+        let rows = within(
+            sqlx::query!(
+                r#"select value as "value!", before, prev is null as "head!"
+                     from (select value, prev, coalesce(lag(value) over (order by value), $5) as before
+                             from (select value, prev from number
+                                    where tenant_id = $1 and series = $2 and part = $3 and period = $4 and value > $6
+                                    order by value limit $7) n) n
+                    where prev is null or before is distinct from value - 1 order by value"#,
+                self.principal.tenant.0,
+                self.series.name.as_str(),
+                counter.part,
+                counter.period,
+                walk.before,
+                walk.before.unwrap_or(-1),
+                CHUNK
+            )
+            .fetch_all(self.tx.db()),
+        )
+        .await?;
+        for row in rows {
+            if row.before != Some(row.value - 1) {
+                self.breaks(counter, walk, row.value, row.before);
+            }
+            if row.head && counter.firsts.binary_search(&row.value).is_err() {
+                self.impossible(Some(&counter.period), || format!("value {} follows none and opens no run", row.value));
+            }
+        }
+        Ok(())
     }
 
     /// A value that does not follow the one before it: the beginning, a run that says so, or a gap.
