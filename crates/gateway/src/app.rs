@@ -44,6 +44,8 @@ pub struct Parts {
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the gateway is to stop taking work.
     pub(crate) draining: CancellationToken,
+    /// Cancelled when answers that are still being written have to end.
+    pub(crate) cutting: CancellationToken,
 }
 
 impl std::fmt::Debug for Gateway {
@@ -74,6 +76,7 @@ impl Gateway {
             audits: Arc::new(Semaphore::new(AUDITS)),
             tasks: TaskTracker::new(),
             draining: CancellationToken::new(),
+            cutting: CancellationToken::new(),
             config,
         })))
     }

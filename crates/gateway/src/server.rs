@@ -22,22 +22,33 @@ const CONNECTIONS: usize = 4_096;
 ///
 /// True if everything ended in time.
 pub async fn serve(gateway: Gateway, listener: TcpListener, shutdown: impl Future<Output = ()>, grace: Duration) -> bool {
-    accept_all(routes::router(&gateway), &gateway.tasks, &gateway.draining, listener, shutdown, grace).await
+    let ending = Ending { tasks: &gateway.tasks, draining: &gateway.draining, cutting: &gateway.cutting, grace };
+    accept_all(routes::router(&gateway), listener, shutdown, ending).await
 }
 
 /// Serves nothing but `/metrics` and `/healthz`: for a process that has no other HTTP.
 pub async fn serve_metrics(metrics: Exposition, listener: TcpListener, shutdown: impl Future<Output = ()>) {
     let (tasks, draining) = (TaskTracker::new(), CancellationToken::new());
-    accept_all(routes::metrics_alone(metrics), &tasks, &draining, listener, shutdown, Duration::from_secs(2)).await;
+    let ending = Ending { tasks: &tasks, draining: &draining, cutting: &draining, grace: Duration::from_secs(2) };
+    accept_all(routes::metrics_alone(metrics), listener, shutdown, ending).await;
+}
+
+/// What there is to do at the end.
+struct Ending<'a> {
+    /// What is waited for.
+    tasks: &'a TaskTracker,
+    /// Cancelled at once: nothing new is begun.
+    draining: &'a CancellationToken,
+    /// Cancelled when most of the grace time is over: answers that are still being written are cut off.
+    cutting: &'a CancellationToken,
+    grace: Duration,
 }
 
 async fn accept_all(
     router: Router,
-    tasks: &TaskTracker,
-    draining: &CancellationToken,
     listener: TcpListener,
     shutdown: impl Future<Output = ()>,
-    grace: Duration,
+    Ending { tasks, draining, cutting, grace }: Ending<'_>,
 ) -> bool {
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(CONNECTIONS));
@@ -62,11 +73,16 @@ async fn accept_all(
     drop(listener);
     draining.cancel();
     tasks.close();
-    let ended = tokio::time::timeout(grace, async {
+    let ended = async {
         graceful.shutdown().await;
         tasks.wait().await;
-    });
-    ended.await.is_ok()
+    };
+    tokio::pin!(ended);
+    if tokio::time::timeout(grace.mul_f32(0.8), &mut ended).await.is_ok() {
+        return true;
+    }
+    cutting.cancel();
+    tokio::time::timeout(grace.mul_f32(0.2), ended).await.is_ok()
 }
 
 async fn accept(

@@ -48,18 +48,18 @@ impl Drop for Pieces {
     }
 }
 
-/// An answer of this kind, whose pieces `work` sends. A gateway that is to stop cuts it off.
+/// An answer of this kind, whose pieces `work` sends. A gateway that has to stop cuts it off.
 pub(crate) fn answer<W>(gateway: &Gateway, kind: &'static str, work: impl FnOnce(Pieces) -> W) -> Response
 where
     W: Future<Output = ()> + Send + 'static,
 {
     let (sender, body) = Channel::<Bytes, io::Error>::new(AHEAD);
     let work = work(Pieces(Some(sender)));
-    let draining = gateway.draining.clone();
+    let cutting = gateway.cutting.clone();
     gateway.tasks.spawn(async move {
         tokio::select! {
             () = work => {}
-            () = draining.cancelled() => {}
+            () = cutting.cancelled() => {}
         }
     });
     let mut response = Response::new(Body::new(body));

@@ -27,8 +27,8 @@ use crate::{
 
 /// A proof that is there by then is an answer like any other.
 const AT_ONCE: Duration = Duration::from_secs(4);
-/// How long one waits for another to end.
-const TURN: Duration = Duration::from_secs(5);
+/// How long one waits for another to end: less, so that who gets no turn is told so.
+const TURN: Duration = Duration::from_secs(3);
 /// How often something is sent while there is nothing to say.
 const ALIVE: Duration = Duration::from_secs(5);
 

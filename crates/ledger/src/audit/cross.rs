@@ -14,50 +14,87 @@ const ASKED: i64 = 10_001;
 
 impl Auditor<'_> {
     pub(super) async fn cross_check(&mut self) -> Result<(), Error> {
+        self.went_on("texts", 0).await;
         self.duplicates().await?;
-        self.went_on("texts", self.progress.of / 3).await;
+        self.went_on("histories", self.progress.of / 3).await;
         self.histories().await?;
         self.without_history().await?;
         self.lives().await?;
         self.overdue().await?;
         self.stuck().await?;
-        self.guards().await?;
-        self.went_on("histories", 0).await;
-        Ok(())
+        self.guards().await
     }
 
+    /// Over a whole series each is a walk along an index that has all it needs; what was found is then looked at.
     async fn duplicates(&mut self) -> Result<(), Error> {
-        let rows = within(
-            sqlx::query!(
-                r#"select min(period) as "period!", number as "number!" from number
-                    where tenant_id = $1 and series = $2 and ($3::text is null or period = $3) and number is not null
-                    group by number having count(*) > 1 limit $4"#,
-                self.principal.tenant.0,
-                self.series.name.as_str(),
-                self.period,
+        let (tenant, name) = (self.principal.tenant.0, self.series.name.as_str());
+        let texts = match self.period {
+            None => sqlx::query_scalar!(
+                r#"select number as "number!" from number where tenant_id = $1 and series = $2 and number is not null
+                    group by number having count(*) > 1 limit $3"#,
+                tenant,
+                name,
                 ASKED
             )
             .fetch_all(self.tx.db()),
-        )
-        .await?;
-        for row in rows {
-            add(&mut self.of(&row.period).duplicates, row.number);
+            Some(period) => sqlx::query_scalar!(
+                r#"select number as "number!" from number
+                    where tenant_id = $1 and series = $2 and period = $4 and number is not null
+                    group by number having count(*) > 1 limit $3"#,
+                tenant,
+                name,
+                ASKED,
+                period
+            )
+            .fetch_all(self.tx.db()),
+        };
+        let texts = within(texts).await?;
+        let references = match self.period {
+            None => sqlx::query_scalar!(
+                r#"select document_ref as "document_ref!" from number
+                    where tenant_id = $1 and series = $2 and document_ref is not null
+                    group by document_ref having count(*) > 1 limit $3"#,
+                tenant,
+                name,
+                ASKED
+            )
+            .fetch_all(self.tx.db()),
+            Some(period) => sqlx::query_scalar!(
+                r#"select document_ref as "document_ref!" from number
+                    where tenant_id = $1 and series = $2 and period = $4 and document_ref is not null
+                    group by document_ref having count(*) > 1 limit $3"#,
+                tenant,
+                name,
+                ASKED,
+                period
+            )
+            .fetch_all(self.tx.db()),
+        };
+        let references = within(references).await?;
+        if texts.is_empty() && references.is_empty() {
+            return Ok(());
         }
-        let rows = within(
-            sqlx::query!(
-                r#"select min(period) as "period!", document_ref as "document_ref!" from number
-                    where tenant_id = $1 and series = $2 and ($3::text is null or period = $3) and document_ref is not null
-                    group by document_ref having count(*) > 1 limit $4"#,
-                self.principal.tenant.0,
-                self.series.name.as_str(),
-                self.period,
-                ASKED
-            )
-            .fetch_all(self.tx.db()),
-        )
-        .await?;
-        for row in rows {
-            self.impossible(Some(&row.period), || format!("document {} has two numbers", row.document_ref));
+        let rows = sqlx::query!(
+            r#"select min(period) as "period!", number, document_ref from (
+                 select period, number, null as document_ref from number
+                  where tenant_id = $1 and series = $2 and number = any($3)
+                  union all
+                 select period, null, document_ref from number
+                  where tenant_id = $1 and series = $2 and document_ref = any($4)) n
+                group by number, document_ref order by number, document_ref"#,
+            tenant,
+            name,
+            &texts,
+            &references
+        );
+        for row in within(rows.fetch_all(self.tx.db())).await? {
+            match (row.number, row.document_ref) {
+                (Some(number), _) => drop(add(&mut self.of(&row.period).duplicates, number)),
+                (None, document) => {
+                    let document = document.unwrap_or_default();
+                    self.impossible(Some(&row.period), || format!("document {document} has two numbers"));
+                }
+            }
         }
         Ok(())
     }
