@@ -2,7 +2,8 @@
 //!
 //! For a given length each pattern is a row of character classes (its one variable part takes what is
 //! left), so two patterns meet exactly where, for some length, every place has a character in common. Date
-//! tokens are taken digit by digit, so the answer errs on the side of "yes".
+//! and check tokens are taken digit by digit, and letters whatever their case, so the answer errs on the side of "yes": to a
+//! person, and to many a system that numbers go into, `abc1` is `ABC1`.
 
 use crate::pattern::{MAX_TEXT, Overflow, Pattern, Token};
 
@@ -32,8 +33,9 @@ fn classes(pattern: &Pattern, overflow: Overflow, length: usize) -> Option<Vec<C
     let mut row = Vec::with_capacity(length);
     for token in &pattern.tokens {
         match token {
-            Token::Literal(text) => row.extend(text.chars().map(|c| Class(c, c))),
-            Token::Year4 => row.extend((0..4).map(|_| Class('0', '9'))),
+            Token::Literal(text) => row.extend(text.chars().map(|c| c.to_ascii_uppercase()).map(|c| Class(c, c))),
+            Token::Year4 | Token::FiscalYear => row.extend((0..4).map(|_| Class('0', '9'))),
+            Token::Check(_) => row.extend((0..token.width().unwrap_or_default()).map(|_| Class('0', '9'))),
             Token::Year2 => row.extend((0..2).map(|_| Class('0', '9'))),
             Token::Month => row.extend([Class('0', '1'), Class('0', '9')]),
             Token::Day => row.extend([Class('0', '3'), Class('0', '9')]),
@@ -61,6 +63,7 @@ mod tests {
     use jiff::civil::Date;
 
     use super::*;
+    use crate::period::tests::resets;
 
     fn meet(a: &str, b: &str) -> Option<String> {
         let (a, b) = (Pattern::parse(a).unwrap(), Pattern::parse(b).unwrap());
@@ -76,6 +79,8 @@ mod tests {
         assert!(meet("A{seq}", "A1{seq}").is_some());
         assert!(meet("A{yyyy}{seq:4}", "A{seq:8}").is_some());
         assert!(meet("{seq}{mm}", "{seq}").is_some());
+        assert!(meet("A{fy}{seq:2}", "a{seq:6}").is_some());
+        assert!(meet("A{seq:2}{check:mod97}", "A{seq:4}").is_some());
     }
 
     /// Random patterns over few pieces, so that they often meet: wherever two make the same text, the answer
@@ -87,7 +92,8 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             usize::try_from((seed >> 33) % below).unwrap()
         };
-        let pieces = ["{yy}", "{mm}", "{dd}", "{q}", "1", "0", "A", "{yyyy}"];
+        let pieces = ["{yy}", "{mm}", "{dd}", "{q}", "1", "0", "A", "{fy}"];
+        let fiscal = resets()[5];
         let mut made: HashMap<String, Vec<(Pattern, Overflow)>> = HashMap::new();
         for _ in 0..40_000 {
             let at = draw(3);
@@ -97,7 +103,7 @@ mod tests {
             let (year, month, day) = (2010 + draw(3), 1 + draw(12), 1 + draw(28));
             let day = Date::new(year.try_into().unwrap(), month.try_into().unwrap(), day.try_into().unwrap()).unwrap();
             let pattern = Pattern::parse(&source).unwrap();
-            if let Some(text) = pattern.render(draw(120).try_into().unwrap(), day, overflow) {
+            if let Some(text) = pattern.render(draw(120).try_into().unwrap(), day, fiscal, overflow) {
                 made.entry(text).or_default().push((pattern, overflow));
             }
         }

@@ -51,8 +51,50 @@ pub(crate) enum Token {
     Month,
     Day,
     Quarter,
+    /// The fiscal year's label, four digits.
+    FiscalYear,
+    /// Check digits over everything left of them.
+    Check(Check),
     /// The value; padded with zeros to the width where there is one.
     Seq(Option<usize>),
+}
+
+/// How check digits are computed. They cover the letters and digits left of them, a letter as 10 to 35 whatever its case;
+/// other characters count for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// Two digits, ISO/IEC 7064 MOD 97-10.
+    Mod97,
+    /// One digit, ISO/IEC 7812-1 annex B (Luhn).
+    Luhn,
+}
+
+impl Check {
+    fn width(self) -> usize {
+        match self {
+            Self::Mod97 => 2,
+            Self::Luhn => 1,
+        }
+    }
+
+    /// The check digits of a text.
+    pub(crate) fn of(self, text: &str) -> String {
+        let values = text.chars().filter_map(|c| c.to_digit(36));
+        // A letter is two digits.
+        let digits = values.flat_map(|value| [(value >= 10).then_some(value / 10), Some(value % 10)]).flatten();
+        match self {
+            Self::Mod97 => format!("{:02}", 98 - digits.chain([0, 0]).fold(0, |rest, digit| (rest * 10 + digit) % 97)),
+            Self::Luhn => {
+                let digits: Vec<u32> = digits.collect();
+                let doubled = |(place, digit): (usize, &u32)| match digit * 2 {
+                    twice if place % 2 == 0 => twice / 10 + twice % 10,
+                    _ => *digit,
+                };
+                let sum: u32 = digits.iter().rev().enumerate().map(doubled).sum();
+                format!("{}", (10 - sum % 10) % 10)
+            }
+        }
+    }
 }
 
 /// A pattern that was read and understood.
@@ -114,6 +156,9 @@ impl Pattern {
                     if !literal.is_empty() {
                         tokens.push(Token::Literal(std::mem::take(&mut literal)));
                     }
+                    if matches!(token, Token::Check(_)) && tokens.is_empty() {
+                        return Err(wrong(at, "check digits cover what is left of them, and nothing is; put them further right"));
+                    }
                     tokens.push(token);
                 }
                 ' '..='~' => literal.push(c),
@@ -136,8 +181,8 @@ impl Pattern {
         Ok(Self { source: source.to_owned(), tokens })
     }
 
-    /// The text of a value on a date, or `None` where it does not fit the width.
-    pub fn render(&self, value: i64, date: Date, overflow: Overflow) -> Option<String> {
+    /// The text of a value on a date, or `None` where it does not fit the width. A fiscal year in it is that of the reset.
+    pub fn render(&self, value: i64, date: Date, reset: Reset, overflow: Overflow) -> Option<String> {
         use std::fmt::Write;
         let mut text = String::with_capacity(24);
         for token in &self.tokens {
@@ -151,6 +196,12 @@ impl Pattern {
                 Token::Month => write!(text, "{:02}", date.month()),
                 Token::Day => write!(text, "{:02}", date.day()),
                 Token::Quarter => write!(text, "{}", quarter(date)),
+                Token::FiscalYear => write!(text, "{:04}", reset.fiscal()?.year(date)),
+                Token::Check(check) => {
+                    let digits = check.of(&text);
+                    text.push_str(&digits);
+                    Ok(())
+                }
                 Token::Seq(width) => {
                     let before = text.len();
                     let done = write!(text, "{value:0width$}", width = width.unwrap_or(1));
@@ -173,6 +224,7 @@ impl Pattern {
         for token in &self.tokens {
             let width = token.width().unwrap_or(digits);
             let (part, after) = rest.split_at_checked(width)?;
+            let left_of_it = &text[..text.len() - rest.len()];
             rest = after;
             match token {
                 Token::Literal(literal) => (part == literal).then_some(())?,
@@ -190,6 +242,8 @@ impl Pattern {
                 Token::Month => same(&mut parts.month, number(part).filter(|m| (1..=12).contains(m))?)?,
                 Token::Day => same(&mut parts.day, number(part).filter(|d| (1..=31).contains(d))?)?,
                 Token::Quarter => same(&mut parts.quarter, number(part).filter(|q| (1..=4).contains(q))?)?,
+                Token::FiscalYear => same(&mut parts.fiscal, number(part).filter(|year| *year > 0)?)?,
+                Token::Check(check) => (part == check.of(left_of_it)).then_some(())?,
             }
         }
         let value = parts.value.filter(|value| *value <= MAX_VALUE)?;
@@ -197,9 +251,9 @@ impl Pattern {
     }
 
     /// How long the text of a value is, or `None` where the value does not fit.
-    pub fn length(&self, value: i64, overflow: Overflow) -> Option<usize> {
+    pub fn length(&self, value: i64, reset: Reset, overflow: Overflow) -> Option<usize> {
         let any_day = Date::constant(2000, 1, 1);
-        self.render(value, any_day, overflow).map(|text| text.len())
+        self.render(value, any_day, reset, overflow).map(|text| text.len())
     }
 
     /// Whether two periods of this reset always differ in their texts.
@@ -212,7 +266,21 @@ impl Pattern {
             Reset::Quarterly => year && (has(&Token::Quarter) || has(&Token::Month)),
             Reset::Monthly => year && has(&Token::Month),
             Reset::Daily => year && has(&Token::Month) && has(&Token::Day),
+            Reset::FiscalYear(fiscal) => {
+                let month = has(&Token::Month) && (has(&Token::Day) || fiscal.begins_a_month());
+                has(&Token::FiscalYear) || year && month
+            }
         }
+    }
+
+    /// Whether it writes a fiscal year.
+    pub fn has_fiscal_year(&self) -> bool {
+        self.tokens.contains(&Token::FiscalYear)
+    }
+
+    /// Whether a year stands in the text.
+    pub fn has_year(&self) -> bool {
+        self.tokens.iter().any(|token| matches!(token, Token::Year4 | Token::Year2 | Token::FiscalYear))
     }
 
     /// Whether the year stands in the text with two digits and nowhere with four.
@@ -245,6 +313,8 @@ impl Token {
             Self::Year4 => Some(4),
             Self::Year2 | Self::Month | Self::Day => Some(2),
             Self::Quarter => Some(1),
+            Self::FiscalYear => Some(4),
+            Self::Check(check) => Some(check.width()),
             Self::Seq(_) => None,
         }
     }
@@ -259,6 +329,7 @@ struct Parts {
     month: Option<i64>,
     day: Option<i64>,
     quarter: Option<i64>,
+    fiscal: Option<i64>,
 }
 
 impl Parts {
@@ -275,8 +346,21 @@ impl Parts {
             (Some(quarter), Some(month)) if quarter_of(month) != quarter => return None,
             (quarter, month) => quarter.or(month.map(quarter_of)),
         };
-        if let (Some(year), Some(month), Some(day)) = (year, self.month, self.day) {
-            Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
+        let day_of = |day: i64| {
+            let (year, month) = (i16::try_from(year?).ok()?, i8::try_from(self.month?).ok()?);
+            Date::new(year, month, i8::try_from(day).ok()?).ok()
+        };
+        if let (Some(_), Some(_), Some(day)) = (year, self.month, self.day) {
+            day_of(day)?;
+        }
+        if let Reset::FiscalYear(fiscal) = reset {
+            // A month belongs to one fiscal year only where that begins with a month.
+            let day = self.day.or(fiscal.begins_a_month().then_some(1));
+            let of_date = day.and_then(day_of).map(|date| i64::from(fiscal.year(date)));
+            return match (self.fiscal, of_date) {
+                (Some(said), Some(year)) if said != year => None,
+                (said, year) => Some(Period::named(format!("FY{:04}", said.or(year)?))),
+            };
         }
         Some(Period::named(match reset {
             Reset::Never => "all".to_owned(),
@@ -284,6 +368,7 @@ impl Parts {
             Reset::Quarterly => format!("{:04}-Q{}", year?, quarter?),
             Reset::Monthly => format!("{:04}-{:02}", year?, self.month?),
             Reset::Daily => format!("{:04}-{:02}-{:02}", year?, self.month?, self.day?),
+            Reset::FiscalYear(_) => return None,
         }))
     }
 }
@@ -296,7 +381,10 @@ fn token(name: &str) -> Result<Token, String> {
         "dd" => Token::Day,
         "q" => Token::Quarter,
         "seq" => Token::Seq(None),
-        "fy" | "part" | "prefix" | "check:mod97" | "check:luhn" => {
+        "fy" => Token::FiscalYear,
+        "check:mod97" => Token::Check(Check::Mod97),
+        "check:luhn" => Token::Check(Check::Luhn),
+        "part" | "prefix" => {
             return Err(format!("{{{name}}} is not available in this version"));
         }
         _ => match name.strip_prefix("seq:") {
@@ -306,7 +394,7 @@ fn token(name: &str) -> Result<Token, String> {
                 Token::Seq(Some(width.ok_or(format!("the width of {{seq:N}} is a number from 1 to {MAX_WIDTH}"))?))
             }
             None => {
-                return Err(format!("{{{}}} is no token; there are yyyy, yy, mm, dd, q, seq and seq:N", name.escape_default()));
+                return Err(format!("{{{}}} is no token; there are yyyy, yy, mm, dd, q, fy, seq, seq:N, check:mod97 and check:luhn", name.escape_default()));
             }
         },
     })
@@ -330,6 +418,7 @@ mod tests {
     use jiff::civil::date;
 
     use super::*;
+    use crate::period::tests::resets;
 
     fn pattern(source: &str) -> Pattern {
         Pattern::parse(source).unwrap()
@@ -338,7 +427,7 @@ mod tests {
     #[test]
     fn texts_of_all_tokens() {
         let day = date(2026, 11, 5);
-        let text = |source: &str, value| pattern(source).render(value, day, Overflow::Refuse);
+        let text = |source: &str, value| pattern(source).render(value, day, Reset::Never, Overflow::Refuse);
         assert_eq!(text("ABC{yyyy}{seq:9}", 1).unwrap(), "ABC2026000000001");
         assert_eq!(text("{yy}/{mm}/{dd}/{q}-{seq}", 42).unwrap(), "26/11/05/4-42");
         assert_eq!(text("{{{seq:2}}}", 7).unwrap(), "{07}");
@@ -348,9 +437,9 @@ mod tests {
     fn a_width_is_never_cut() {
         let day = date(2026, 1, 1);
         let four = pattern("{seq:4}");
-        assert_eq!(four.render(9999, day, Overflow::Refuse).unwrap(), "9999");
-        assert_eq!(four.render(10000, day, Overflow::Refuse), None);
-        assert_eq!(four.render(10000, day, Overflow::Widen).unwrap(), "10000");
+        assert_eq!(four.render(9999, day, Reset::Never, Overflow::Refuse).unwrap(), "9999");
+        assert_eq!(four.render(10000, day, Reset::Never, Overflow::Refuse), None);
+        assert_eq!(four.render(10000, day, Reset::Never, Overflow::Widen).unwrap(), "10000");
     }
 
     #[test]
@@ -370,7 +459,9 @@ mod tests {
             ("A\u{200b}{seq}", 2),
             (" {seq}", 1),
             ("{seq} ", 6),
-            ("{fy}{seq}", 1),
+            ("{part}{seq}", 1),
+            ("{check:luhn}{seq}", 1),
+            ("{seq}{check:crc}", 6),
         ] {
             assert_eq!(Pattern::parse(source).unwrap_err().at, at, "{source:?}");
         }
@@ -386,29 +477,48 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (seed >> 33) % below
         };
-        let pieces = ["{yyyy}", "{yy}", "{mm}", "{dd}", "{q}", "A", "7", "-", "/", "{{", "}}", "x 1"];
+        let pieces = [
+            "{yyyy}", "{yy}", "{mm}", "{dd}", "{q}", "{fy}", "{check:luhn}", "{check:mod97}", "A", "7", "-", "/", "{{", "}}", "x 1",
+        ];
         for _ in 0..20_000 {
             let mut source = String::new();
             for _ in 0..draw(5) {
-                source.push_str(pieces[usize::try_from(draw(12)).unwrap()]);
+                source.push_str(pieces[usize::try_from(draw(15)).unwrap()]);
             }
             let seq = ["{seq}".to_owned(), format!("{{seq:{}}}", 1 + draw(16))];
             source.push_str(&seq[usize::try_from(draw(2)).unwrap()]);
             for _ in 0..draw(5) {
-                source.push_str(pieces[usize::try_from(draw(12)).unwrap()]);
+                source.push_str(pieces[usize::try_from(draw(15)).unwrap()]);
             }
             let Ok(pattern) = Pattern::parse(&source) else { continue };
             let month = i8::try_from(1 + draw(12)).unwrap();
             let day = date(2000 + i16::try_from(draw(100)).unwrap(), month, i8::try_from(1 + draw(28)).unwrap());
             let value = i64::try_from(draw(1 << 31) >> draw(31)).unwrap();
             let overflow = if draw(2) == 0 { Overflow::Refuse } else { Overflow::Widen };
-            for reset in Reset::ALL.into_iter().filter(|reset| pattern.tells_periods_apart(*reset)) {
-                let Some(text) = pattern.render(value, day, overflow) else { continue };
+            for reset in resets().into_iter().filter(|reset| pattern.tells_periods_apart(*reset)) {
+                let Some(text) = pattern.render(value, day, reset, overflow) else { continue };
                 let reading = Reading { value, period: Period::of(reset, day) };
                 assert_eq!(pattern.read(&text, reset, overflow), Some(reading), "{source} {text}");
                 assert_eq!(pattern.read(&text.replacen(|c: char| c.is_ascii_digit(), "x", 1), reset, overflow), None);
             }
         }
+    }
+
+    /// Examples of the standards and of what is printed elsewhere.
+    #[test]
+    fn check_digits() {
+        assert_eq!(Check::Mod97.of("794"), "44", "ISO/IEC 7064, MOD 97-10");
+        assert_eq!(Check::Mod97.of("539007547034RF"), "18", "ISO 11649: RF18 5390 0754 7034");
+        assert_eq!(Check::Mod97.of("RE-2026/0001"), Check::Mod97.of("re20260001"));
+        assert_eq!(Check::Luhn.of("7992739871"), "3");
+        assert_eq!(Check::Luhn.of("455673758689985"), "5");
+        assert_eq!(Check::Luhn.of("US037833100"), "5", "the ISIN US0378331005");
+        let made = pattern("INV{yyyy}-{seq:5}-{check:mod97}").render(42, date(2026, 1, 1), Reset::Never, Overflow::Refuse).unwrap();
+        let read = |text: &str| pattern("INV{yyyy}-{seq:5}-{check:mod97}").read(text, Reset::Never, Overflow::Refuse);
+        assert_eq!(read(&made).unwrap().value, 42);
+        // One digit wrong, or two swapped, is found.
+        assert_eq!(read(&made.replace("00042", "00043")), None);
+        assert_eq!(read(&made.replace("00042", "00024")), None);
     }
 
     #[test]
