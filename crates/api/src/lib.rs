@@ -4,22 +4,24 @@
 
 #[cfg(feature = "client")]
 pub mod client;
+mod events;
 mod numbers;
 mod object;
 mod problem;
 mod series;
 mod tenants;
 
+pub use events::Event;
 pub use numbers::{
     Amend, Audit, AuditLine, Entry, Explained, Gap, Issue, Item, ListedNumber, Number, Numbers, Period, PeriodAudit, Preview,
-    PreviewNumber, Previewed, Progress, Reserve, Run, Sighting, Sightings, Step,
+    PreviewNumber, PreviewRefusal, Previewed, Progress, Reserve, Run, Sighting, Sightings, Step,
 };
 pub use object::Object;
-pub use problem::{FieldError, Problem, Slug};
-pub use series::{CreateSeries, ListedSeries, Series};
-pub use tenants::{CreateKey, CreateTenant, Key, Tenant};
+pub use problem::{Conflict, FieldError, Problem, Slug};
+pub use series::{CreateSeries, FiscalYear, ListedSeries, PatchSeries, Raise, Series};
+pub use tenants::{CreateKey, CreateTenant, Key, PatchTenant, Tenant};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// One page of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +40,12 @@ pub trait Body: Serialize + serde::de::DeserializeOwned {
     fn defaults() -> serde_json::Map<String, serde_json::Value> {
         serde_json::Map::new()
     }
+}
+
+/// Tells null from absent.
+#[expect(clippy::option_option, reason = "as in a merge patch, null and absent mean different things")]
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// Percent-encodes a path segment or query value: everything but RFC 3986's unreserved characters.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Body, Object};
+use crate::{Body, Object, PatchSeries};
 
 /// `POST /v1/series/{series}/numbers`: one document, `count` nameless ones, or a list of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -81,22 +81,16 @@ impl Body for Step {}
 #[serde(deny_unknown_fields)]
 pub struct Amend {
     /// What is kept with it from now on; null: nothing. Absent: as it is.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::given", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Option<Map<String, Value>>>,
     /// Null: the reference of its document is forgotten. Absent: as it is.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::given", skip_serializing_if = "Option::is_none")]
     pub document_ref: Option<Option<String>>,
     /// Why, 1 to 2,000 characters.
     pub reason: String,
 }
 
 impl Body for Amend {}
-
-/// Tells null from absent.
-#[expect(clippy::option_option, reason = "as in a merge patch, null and absent mean different things")]
-fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
-}
 
 /// A number in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -249,7 +243,7 @@ pub struct Entry {
 }
 
 /// `POST /v1/series/{series}/preview`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preview {
     /// For documents of this date; absent: today in the series' zone.
@@ -258,6 +252,9 @@ pub struct Preview {
     /// How many; absent: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<i64>,
+    /// As if the series had been changed so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<Object<PatchSeries>>,
 }
 
 impl Body for Preview {}
@@ -267,8 +264,23 @@ impl Body for Preview {}
 pub struct Previewed {
     /// In which period.
     pub period: String,
-    /// In order.
+    /// In order; none where the proposed change would be refused, or the next numbers would.
     pub numbers: Vec<PreviewNumber>,
+    /// Why a proposed change, or the numbers under it, would be refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refusals: Vec<PreviewRefusal>,
+    /// What is allowed and mostly not meant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// A no that would be met.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreviewRefusal {
+    /// The kind of problem, such as `pattern-overlaps`.
+    pub slug: String,
+    /// What is wrong and what would be right.
+    pub detail: String,
 }
 
 /// A number that nobody has yet.

@@ -57,6 +57,9 @@ slugs! {
     NumberExists "number-exists" 409 "The number exists already";
     PatternOverlaps "pattern-overlaps" 409 "The pattern overlaps another series";
     IdempotencyInProgress "idempotency-in-progress" 409 "The first request with this key is still running";
+    NextUsed "next-used" 409 "The value is used already";
+    VersionConflict "version-conflict" 412 "It was changed by somebody else";
+    PreconditionRequired "precondition-required" 428 "An If-Match header is needed";
     TooLarge "too-large" 413 "The body is too large";
     MediaType "media-type" 415 "The media type is not supported";
     Invalid "invalid" 422 "Something in the request is not valid";
@@ -89,6 +92,22 @@ pub struct Problem {
     /// The fields at fault.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
+    /// The fields that you or others changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<Conflict>,
+}
+
+/// A field that you or others changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conflict {
+    /// Its name.
+    pub field: String,
+    /// What it was in the version that you changed.
+    pub base: serde_json::Value,
+    /// What you want it to be.
+    pub yours: serde_json::Value,
+    /// What it is now.
+    pub theirs: serde_json::Value,
 }
 
 /// A field at fault.

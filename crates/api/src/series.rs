@@ -21,7 +21,7 @@ pub struct CreateSeries {
     pub reset: String,
     /// When a fiscal year begins and what it is called.
     #[serde(default)]
-    pub fiscal_year: Option<Value>,
+    pub fiscal_year: Option<FiscalYear>,
     /// An IANA zone.
     #[serde(default = "time_zone")]
     pub time_zone: String,
@@ -144,7 +144,82 @@ pub struct Series {
     pub status: String,
     /// Counts its changes.
     pub version: i64,
+    /// What is allowed and mostly not meant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
+
+/// When a fiscal year begins, and what it is called after.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FiscalYear {
+    /// Its first day, as `MM-DD`.
+    pub starts: String,
+    /// `start` or `end`: the calendar year that it is called after.
+    pub label: String,
+}
+
+/// `PATCH /v1/series/{series}`: what is not said stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PatchSeries {
+    /// How a value becomes a text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// When counting begins again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<String>,
+    /// When a fiscal year begins and what it is called after; null with another reset.
+    #[serde(default, deserialize_with = "crate::given", skip_serializing_if = "Option::is_none")]
+    pub fiscal_year: Option<Option<FiscalYear>>,
+    /// An IANA zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+    /// The first value of every period that has not begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<i64>,
+    /// False allows an explained jump.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gapless: Option<bool>,
+    /// `refuse` or `widen`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overflow: Option<String>,
+    /// The longest text allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_length: Option<i32>,
+    /// `none` or `strict`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chronology: Option<String>,
+    /// How far ahead of today a date may lie; null: any.
+    #[serde(default, deserialize_with = "crate::given", skip_serializing_if = "Option::is_none")]
+    pub max_days_ahead: Option<Option<i64>>,
+    /// `never` or `last_unsent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<String>,
+    /// How long a reservation may stay one; null: for as long as it takes.
+    #[serde(default, deserialize_with = "crate::given", skip_serializing_if = "Option::is_none")]
+    pub reservation_ttl_seconds: Option<Option<i64>>,
+    /// `alarm` or `void`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation_overdue: Option<String>,
+    /// `active`, `paused`, or `closed` for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+}
+
+impl Body for PatchSeries {}
+
+/// `POST /v1/series/{series}/periods/{period}/next`: the next value goes up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Raise {
+    /// The next value.
+    pub value: i64,
+    /// Why, 1 to 2,000 characters.
+    pub reason: String,
+}
+
+impl Body for Raise {}
 
 /// A series in a list; one whose shard is away is there by name only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -36,12 +36,28 @@ pub struct Tenant {
     pub mode: String,
     /// `active` or `suspended`.
     pub status: String,
+    /// Counts its changes.
+    pub version: i64,
     /// When it was made.
     pub created_at: String,
     /// Its administrator's key: in the answer to its creation, and there only once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_key: Option<String>,
 }
+
+/// `PATCH /v1/tenants/{id}`: what is not said stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PatchTenant {
+    /// What people call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// `active` or `suspended`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+}
+
+impl Body for PatchTenant {}
 
 /// `POST /v1/keys`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

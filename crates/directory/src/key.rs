@@ -1,16 +1,17 @@
 //! A tenant's API keys. Only hashes are stored.
 
 use domain::{
-    id::{Label, TenantId},
+    id::{Label, OperationId, TenantId},
     principal::{Principal, Scope},
     refusal::Refusal,
 };
 use jiff::Timestamp;
 use jiff_sqlx::{Timestamp as SqlTimestamp, ToSqlx};
+use serde_json::json;
 use store::{Authority, Error, Snapshot, Stop, Tx};
 use uuid::Uuid;
 
-use crate::{Directory, KeyUse, Made, PATIENCE};
+use crate::{Directory, KeyUse, Made, PATIENCE, event};
 
 /// A key to be made. The secret itself never comes here.
 #[derive(Clone, Debug)]
@@ -72,6 +73,10 @@ impl Directory {
             return Ok(Made { made, replayed: true });
         }
         insert(&mut tx, tenant, new, &principal.to_string(), at).await?;
+        let (subject, scopes) = (new.id.to_string(), new.scopes.iter().map(|scope| scope.word()).collect::<Vec<_>>());
+        let after = json!({"name": new.name.as_str(), "scopes": scopes, "expires_at": new.expires_at.map(|at| at.to_string())});
+        let entry = event::Entry { kind: "key.created", subject: &subject, before: None, after: Some(after) };
+        event::note(&mut tx, tenant, by.operation_id, &principal.to_string(), at, entry).await?;
         claim(&mut tx, tenant, by, "create_key", &new.id.to_string(), at).await?;
         let made = read(&mut tx, tenant, new.id).await?.ok_or(Error::Moved)?;
         tx.commit().await?;
@@ -100,19 +105,33 @@ impl Directory {
 
     /// Revokes a key for good. Revoking it again changes nothing; false if the tenant has no such key.
     #[tracing::instrument(name = "directory.revoke_key", skip_all, err(level = "debug"))]
-    pub async fn revoke_key(&self, principal: &Principal, id: Uuid, at: Timestamp) -> Result<bool, Stop> {
+    pub async fn revoke_key(
+        &self,
+        principal: &Principal,
+        id: Uuid,
+        at: Timestamp,
+        operation_id: &OperationId,
+    ) -> Result<bool, Stop> {
         store::repeat(PATIENCE, || async {
             let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
-            let done = sqlx::query!(
-                "update api_key set revoked_at = coalesce(revoked_at, $3) where tenant_id = $1 and key_id = $2",
+            let revoked = sqlx::query!(
+                "update api_key set revoked_at = $3 where tenant_id = $1 and key_id = $2 and revoked_at is null",
                 principal.tenant.0,
                 id,
                 at.to_sqlx() as _
             )
             .execute(tx.db())
             .await?;
-            tx.commit().await?;
-            Ok(done.rows_affected() == 1)
+            if revoked.rows_affected() == 1 {
+                let subject = id.to_string();
+                let entry = event::Entry { kind: "key.revoked", subject: &subject, before: None, after: None };
+                event::note(&mut tx, principal.tenant, operation_id, &principal.to_string(), at, entry).await?;
+                tx.commit().await?;
+                return Ok(true);
+            }
+            let there = read(&mut tx, principal.tenant, id).await?.is_some();
+            tx.end().await?;
+            Ok(there)
         })
         .await
     }

@@ -4,6 +4,7 @@
 //! something write their idempotency key in that transaction, so a repeated call finds what it made.
 
 mod auth;
+mod event;
 mod inspect;
 mod key;
 mod migrate;
@@ -18,8 +19,8 @@ pub use auth::{Holder, KeyHolder};
 pub use inspect::{Inspection, inspect};
 pub use key::{Key, NewKey};
 pub use migrate::{NewOperatorKey, Owner};
-pub use placement::{NewSeries, Placement};
-pub use tenant::{NewTenant, Tenant};
+pub use placement::{Meeting, Meetings, NewSeries, Placement};
+pub use tenant::{NewTenant, Tenant, TenantChange};
 
 /// How long an operation keeps trying while others are in its way.
 const PATIENCE: Patience = Patience::seconds(5, 3);
@@ -46,6 +47,8 @@ pub struct KeyUse<'a> {
     pub key: &'a domain::id::IdempotencyKey,
     /// SHA-256 over operation, path, query and canonical body.
     pub fingerprint: &'a [u8; 32],
+    /// Names the call in the audit trail.
+    pub operation_id: &'a domain::id::OperationId,
 }
 
 impl Directory {

@@ -6,14 +6,14 @@ use domain::{
     pattern::{Overflow, Pattern},
     principal::Principal,
     refusal::Refusal,
-    series::{Draft, Settings},
+    series::Settings,
 };
 use jiff::Timestamp;
 use jiff_sqlx::{Timestamp as SqlTimestamp, ToSqlx};
-use serde_json::{Value, json};
+use serde_json::Value;
 use store::{Authority, Error, Snapshot, Stop, Tx};
 
-use crate::{Directory, KeyUse, Made, PATIENCE, key};
+use crate::{Directory, KeyUse, Made, PATIENCE, event, key};
 
 /// A series to be made.
 #[derive(Clone, Debug)]
@@ -66,7 +66,9 @@ impl Directory {
                 None => Err(Refusal::SeriesExists(new.name.clone()).into()),
             };
         }
-        refuse_overlaps(&mut tx, principal, new).await?;
+        if let Some(Meeting { series, example }) = meetings(&mut tx, principal, None, &new.settings).await?.other {
+            return Err(Refusal::PatternOverlaps { series, example }.into());
+        }
         // A tenant's series spread evenly over the open shards; among equals each series ranks them in its own
         // order (rendezvous hashing), so that the first series of all tenants do not meet on one shard.
         let placed = sqlx::query!(
@@ -77,7 +79,7 @@ impl Directory {
             tenant.0,
             new.name.as_str(),
             new.settings.issuer.as_str(),
-            store_settings(&new.settings),
+            Value::Object(store::settings::write(&new.settings.draft())),
             new.at.to_sqlx() as _,
             principal.to_string()
         )
@@ -87,14 +89,25 @@ impl Directory {
             return Err(Error::corrupt("no shard is open for new series").into());
         }
         sqlx::query!(
-            "insert into pattern (tenant_id, issuer, series, version, pattern, overflow) values ($1, $2, $3, 1, $4, $5)",
+            "insert into pattern (tenant_id, issuer, series, version, pattern, overflow, reset) values ($1, $2, $3, 1, $4, $5, $6)",
             tenant.0,
             new.settings.issuer.as_str(),
             new.name.as_str(),
             new.settings.pattern.source(),
-            new.settings.overflow.word()
+            new.settings.overflow.word(),
+            reset_key(&new.settings)
         )
         .execute(tx.db())
+        .await?;
+        let settings = Value::Object(store::settings::write(&new.settings.draft()));
+        event::note(
+            &mut tx,
+            tenant,
+            by.operation_id,
+            &principal.to_string(),
+            new.at,
+            event::Entry { kind: "series.created", subject: new.name.as_str(), before: None, after: Some(settings) },
+        )
         .await?;
         key::claim(&mut tx, tenant, by, "create_series", new.name.as_str(), new.at).await?;
         let made = read(&mut tx, principal, new.name.as_str()).await?.ok_or(Error::Moved)?;
@@ -153,7 +166,7 @@ impl TryFrom<Row> for Placement {
             name: SeriesName::parse(&row.series).map_err(|e| Error::corrupt(e.to_string()))?,
             shard: row.shard,
             epoch: row.epoch,
-            settings: stored_settings(&row.issuer, &row.settings)?,
+            settings: store::settings::stored(&with_issuer(row.settings, &row.issuer))?,
             created_at: row.created_at.to_jiff(),
             created_by: row.created_by,
         })
@@ -191,56 +204,118 @@ async fn lock_issuer(tx: &mut Tx<'_>, principal: &Principal, issuer: &str) -> Re
     locked.map(|_| ()).ok_or(Error::Moved)
 }
 
-async fn refuse_overlaps(tx: &mut Tx<'_>, principal: &Principal, new: &NewSeries) -> Result<(), Stop> {
-    let others = sqlx::query!(
-        "select series, pattern, overflow from pattern where tenant_id = $1 and issuer = $2",
+/// From before the issuer was stored with the settings, it has a column only.
+fn with_issuer(mut settings: Value, issuer: &str) -> Value {
+    settings["issuer"] = Value::String(issuer.to_owned());
+    settings
+}
+
+/// What makes the periods of a reset: where it is the same, one pattern makes no text twice.
+fn reset_key(settings: &Settings) -> String {
+    match settings.reset.fiscal() {
+        Some(fiscal) => format!("{}:{}:{}", settings.reset.word(), fiscal.starts(), fiscal.label().word()),
+        None => settings.reset.word().to_owned(),
+    }
+}
+
+/// What a pattern meets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meeting {
+    /// The series whose texts it could make.
+    pub series: String,
+    /// Such a text.
+    pub example: String,
+}
+
+/// How a proposed pattern stands to those that there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meetings {
+    /// Another series of the issuer, which it must not meet.
+    pub other: Option<Meeting>,
+    /// An earlier pattern of the series itself, which it must not meet once that has made a text.
+    pub own: Option<Meeting>,
+}
+
+impl Directory {
+    /// What the pattern of these settings would meet; nothing is locked or kept.
+    pub async fn meetings(
+        &self,
+        principal: &Principal,
+        series: Option<&SeriesName>,
+        settings: &Settings,
+    ) -> Result<Meetings, Stop> {
+        store::read(PATIENCE, || async {
+            let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
+            let meetings = meetings(&mut tx, principal, series, settings).await?;
+            tx.end().await?;
+            Ok(meetings)
+        })
+        .await
+    }
+
+    /// Registers the pattern of changed settings, unless it meets another series of the issuer; whether it meets an earlier
+    /// one of its own is told. Under the issuer's row, so that two that meet can't both pass. A pattern that is registered
+    /// and then not used holds a place and does no other harm.
+    #[tracing::instrument(name = "directory.register_pattern", skip_all, err(level = "debug"))]
+    pub async fn register_pattern(
+        &self,
+        principal: &Principal,
+        series: &SeriesName,
+        settings: &Settings,
+    ) -> Result<Option<Meeting>, Stop> {
+        store::repeat(PATIENCE, || async {
+            let mut tx = Tx::begin(&self.pool, Authority::Tenant(principal), Snapshot::PerStatement).await?;
+            lock_issuer(&mut tx, principal, settings.issuer.as_str()).await?;
+            let meetings = meetings(&mut tx, principal, Some(series), settings).await?;
+            if let Some(Meeting { series, example }) = meetings.other {
+                return Err(Refusal::PatternOverlaps { series, example }.into());
+            }
+            sqlx::query!(
+                "insert into pattern (tenant_id, issuer, series, version, pattern, overflow, reset)
+                 select $1, $2, $3, coalesce(max(version), 0) + 1, $4, $5, $6 from pattern
+                  where tenant_id = $1 and issuer = $2 and series = $3
+                 having not coalesce(bool_or(pattern = $4 and overflow = $5 and reset = $6), false)",
+                principal.tenant.0,
+                settings.issuer.as_str(),
+                series.as_str(),
+                settings.pattern.source(),
+                settings.overflow.word(),
+                reset_key(settings)
+            )
+            .execute(tx.db())
+            .await?;
+            tx.commit().await?;
+            Ok(meetings.own)
+        })
+        .await
+    }
+}
+
+async fn meetings(
+    tx: &mut Tx<'_>,
+    principal: &Principal,
+    series: Option<&SeriesName>,
+    settings: &Settings,
+) -> Result<Meetings, Error> {
+    let patterns = sqlx::query!(
+        "select series, pattern, overflow, reset from pattern where tenant_id = $1 and issuer = $2 order by series, version",
         principal.tenant.0,
-        new.settings.issuer.as_str()
+        settings.issuer.as_str()
     )
     .fetch_all(tx.db())
     .await?;
-    for other in others {
-        let pattern = Pattern::parse(&other.pattern).map_err(|e| Error::corrupt(e.to_string()))?;
-        let overflow = Overflow::from_word(&other.overflow).ok_or(Error::corrupt("an overflow policy"))?;
-        if let Some(example) = overlap((&new.settings.pattern, new.settings.overflow), (&pattern, overflow)) {
-            return Err(Refusal::PatternOverlaps { series: other.series, example }.into());
+    let mut found = Meetings::default();
+    for row in patterns {
+        let own = series.is_some_and(|series| series.as_str() == row.series);
+        if own && row.pattern == settings.pattern.source() && row.reset == reset_key(settings) {
+            continue;
+        }
+        let pattern = Pattern::parse(&row.pattern).map_err(|e| Error::corrupt(e.to_string()))?;
+        let overflow = Overflow::from_word(&row.overflow).ok_or(Error::corrupt("an overflow policy"))?;
+        if let Some(example) = overlap((&settings.pattern, settings.overflow), (&pattern, overflow)) {
+            let slot = if own { &mut found.own } else { &mut found.other };
+            slot.get_or_insert(Meeting { series: row.series, example });
         }
     }
-    Ok(())
-}
-
-fn store_settings(settings: &Settings) -> Value {
-    json!({
-        "pattern": settings.pattern.source(),
-        "reset": settings.reset.word(),
-        "time_zone": settings.time_zone,
-        "first": settings.first,
-        "gapless": settings.gapless,
-        "overflow": settings.overflow.word(),
-        "max_length": settings.max_length,
-        "chronology": settings.chronology.word(),
-        "release": settings.release.word(),
-        "reservation_ttl_seconds": settings.reservation_ttl_seconds,
-        "reservation_overdue": settings.reservation_overdue.word(),
-    })
-}
-
-fn stored_settings(issuer: &str, stored: &Value) -> Result<Settings, Error> {
-    let text = |field: &str| stored[field].as_str().unwrap_or_default().to_owned();
-    let draft = Draft {
-        issuer: issuer.to_owned(),
-        pattern: text("pattern"),
-        reset: text("reset"),
-        time_zone: text("time_zone"),
-        first: stored["first"].as_i64().unwrap_or(-1),
-        gapless: stored["gapless"].as_bool().unwrap_or(true),
-        overflow: text("overflow"),
-        max_length: stored["max_length"].as_i64().and_then(|n| n.try_into().ok()).unwrap_or(-1),
-        // Series from before there was a choice say nothing.
-        chronology: stored["chronology"].as_str().unwrap_or("none").to_owned(),
-        release: stored["release"].as_str().unwrap_or("never").to_owned(),
-        reservation_ttl_seconds: stored["reservation_ttl_seconds"].as_i64(),
-        reservation_overdue: stored["reservation_overdue"].as_str().unwrap_or("alarm").to_owned(),
-    };
-    draft.check().map_err(|errors| Error::corrupt(format!("a placement's settings: {errors:?}")))
+    Ok(found)
 }

@@ -310,10 +310,9 @@ impl Token {
     pub(crate) fn width(&self) -> Option<usize> {
         match self {
             Self::Literal(text) => Some(text.len()),
-            Self::Year4 => Some(4),
+            Self::Year4 | Self::FiscalYear => Some(4),
             Self::Year2 | Self::Month | Self::Day => Some(2),
             Self::Quarter => Some(1),
-            Self::FiscalYear => Some(4),
             Self::Check(check) => Some(check.width()),
             Self::Seq(_) => None,
         }
@@ -394,7 +393,10 @@ fn token(name: &str) -> Result<Token, String> {
                 Token::Seq(Some(width.ok_or(format!("the width of {{seq:N}} is a number from 1 to {MAX_WIDTH}"))?))
             }
             None => {
-                return Err(format!("{{{}}} is no token; there are yyyy, yy, mm, dd, q, fy, seq, seq:N, check:mod97 and check:luhn", name.escape_default()));
+                return Err(format!(
+                    "{{{}}} is no token; there are yyyy, yy, mm, dd, q, fy, seq, seq:N, check:mod97 and check:luhn",
+                    name.escape_default()
+                ));
             }
         },
     })
@@ -478,7 +480,21 @@ mod tests {
             (seed >> 33) % below
         };
         let pieces = [
-            "{yyyy}", "{yy}", "{mm}", "{dd}", "{q}", "{fy}", "{check:luhn}", "{check:mod97}", "A", "7", "-", "/", "{{", "}}", "x 1",
+            "{yyyy}",
+            "{yy}",
+            "{mm}",
+            "{dd}",
+            "{q}",
+            "{fy}",
+            "{check:luhn}",
+            "{check:mod97}",
+            "A",
+            "7",
+            "-",
+            "/",
+            "{{",
+            "}}",
+            "x 1",
         ];
         for _ in 0..20_000 {
             let mut source = String::new();
@@ -513,7 +529,8 @@ mod tests {
         assert_eq!(Check::Luhn.of("7992739871"), "3");
         assert_eq!(Check::Luhn.of("455673758689985"), "5");
         assert_eq!(Check::Luhn.of("US037833100"), "5", "the ISIN US0378331005");
-        let made = pattern("INV{yyyy}-{seq:5}-{check:mod97}").render(42, date(2026, 1, 1), Reset::Never, Overflow::Refuse).unwrap();
+        let made =
+            pattern("INV{yyyy}-{seq:5}-{check:mod97}").render(42, date(2026, 1, 1), Reset::Never, Overflow::Refuse).unwrap();
         let read = |text: &str| pattern("INV{yyyy}-{seq:5}-{check:mod97}").read(text, Reset::Never, Overflow::Refuse);
         assert_eq!(read(&made).unwrap().value, 42);
         // One digit wrong, or two swapped, is found.

@@ -119,6 +119,18 @@ pub enum Refusal {
         /// Its state.
         state: State,
     },
+    /// The next value would be one that was given already.
+    #[error("value {next} of period {period} is used already: number {number}; the next value can only go up, to {free} or more")]
+    NextUsed {
+        /// The value asked for.
+        next: i64,
+        /// The period.
+        period: Period,
+        /// The first number that would be met.
+        number: String,
+        /// The smallest value that is free.
+        free: i64,
+    },
     /// A period with open numbers stays open.
     #[error("the period {period} has {count} open numbers, such as {example}, which is {}; settle them first: confirm or void", .state.word())]
     PeriodHasOpen {

@@ -6,7 +6,7 @@ use crate::{
     MAX_VALUE,
     id::{IssuerName, SeriesName},
     pattern::{MAX_TEXT, Overflow, Pattern},
-    period::{Period, Reset},
+    period::{Fiscal, Label, Period, Reset},
 };
 
 /// A field and what would be right for it.
@@ -34,6 +34,8 @@ pub struct Draft {
     pub pattern: String,
     /// See [`Settings::reset`].
     pub reset: String,
+    /// When a fiscal year begins (`MM-DD`) and what it is called after (`start`, `end`); goes with `reset: fiscal_year`.
+    pub fiscal_year: Option<(String, String)>,
     /// See [`Settings::time_zone`].
     pub time_zone: String,
     /// See [`Settings::first`].
@@ -46,6 +48,8 @@ pub struct Draft {
     pub max_length: i32,
     /// See [`Settings::chronology`].
     pub chronology: String,
+    /// See [`Settings::max_days_ahead`].
+    pub max_days_ahead: Option<i64>,
     /// See [`Settings::release`].
     pub release: String,
     /// See [`Settings::reservation_ttl_seconds`].
@@ -75,6 +79,8 @@ pub struct Settings {
     pub max_length: i32,
     /// Whether a document may be dated before one with a lower number.
     pub chronology: Chronology,
+    /// How many days after today, in its zone, a document may be dated; none is any.
+    pub max_days_ahead: Option<i64>,
     /// Whether a number that never left the house may go back.
     pub release: Release,
     /// How long a reservation may stay one, in seconds; none is for as long as it takes.
@@ -82,6 +88,9 @@ pub struct Settings {
     /// What becomes of a reservation that stayed longer.
     pub reservation_overdue: Overdue,
 }
+
+/// The most days ahead that can be asked for: a hundred years.
+pub const MAX_DAYS_AHEAD: i64 = 36_525;
 
 /// The longest deadline of a reservation: ten years, in seconds.
 pub const MAX_TTL: i64 = 315_576_000;
@@ -205,10 +214,7 @@ impl Draft {
         let mut fail = |pointer: &str, detail: String| errors.push(FieldError::new(pointer, detail));
         let issuer = IssuerName::parse(&self.issuer).map_err(|e| fail("/issuer", e.to_string())).ok();
         let pattern = Pattern::parse(&self.pattern).map_err(|e| fail("/pattern", e.to_string())).ok();
-        let reset = Reset::from_word(&self.reset);
-        if reset.is_none() {
-            fail("/reset", format!("must be one of {}", Reset::ALL.map(Reset::word).join(", ")));
-        }
+        let reset = self.read_reset(&mut fail);
         let overflow = Overflow::from_word(&self.overflow);
         if overflow.is_none() {
             fail("/overflow", "must be refuse or widen".to_owned());
@@ -216,6 +222,9 @@ impl Draft {
         let chronology = Chronology::from_word(&self.chronology);
         if chronology.is_none() {
             fail("/chronology", "must be none or strict".to_owned());
+        }
+        if self.max_days_ahead.is_some_and(|days| !(0..=MAX_DAYS_AHEAD).contains(&days)) {
+            fail("/max_days_ahead", format!("must be from 0 to {MAX_DAYS_AHEAD}, or null for any"));
         }
         let release = Release::from_word(&self.release);
         if release.is_none() {
@@ -265,16 +274,55 @@ impl Draft {
             overflow,
             max_length: self.max_length,
             chronology,
+            max_days_ahead: self.max_days_ahead,
             release,
             reservation_ttl_seconds: self.reservation_ttl_seconds,
             reservation_overdue,
         };
         settings.check_fit().map(|()| settings).map_err(|error| vec![error])
     }
+
+    fn read_reset(&self, fail: &mut impl FnMut(&str, String)) -> Option<Reset> {
+        if !Reset::WORDS.contains(&self.reset.as_str()) {
+            fail("/reset", format!("must be one of {}", Reset::WORDS.join(", ")));
+            return None;
+        }
+        let fiscal = match (&self.fiscal_year, self.reset == "fiscal_year") {
+            (None, false) => None,
+            (Some(_), false) => {
+                fail("/fiscal_year", "goes with reset fiscal_year; leave it out, or choose that reset".to_owned());
+                return None;
+            }
+            (None, true) => {
+                fail(
+                    "/fiscal_year",
+                    "says when the year begins and what it is called after, as in {\"starts\": \"04-01\", \"label\": \"start\"}"
+                        .to_owned(),
+                );
+                return None;
+            }
+            (Some((starts, label)), true) => {
+                let label = Label::from_word(label);
+                if label.is_none() {
+                    fail("/fiscal_year/label", "must be start or end: the calendar year that it is called after".to_owned());
+                }
+                let fiscal = Fiscal::parse(starts, label.unwrap_or(Label::Start));
+                if fiscal.is_none() {
+                    fail("/fiscal_year/starts", "must be a day that every year has, as MM-DD".to_owned());
+                }
+                label?;
+                Some(fiscal?)
+            }
+        };
+        Reset::from_word(&self.reset, fiscal)
+    }
 }
 
 impl Settings {
     fn check_fit(&self) -> Result<(), FieldError> {
+        if self.pattern.has_fiscal_year() && self.reset.fiscal().is_none() {
+            return Err(FieldError::new("/pattern", "has {fy}, which needs reset fiscal_year; write {yyyy} or {yy}"));
+        }
         if !self.pattern.tells_periods_apart(self.reset) {
             let need = match self.reset {
                 Reset::Never => "",
@@ -282,6 +330,7 @@ impl Settings {
                 Reset::Quarterly => "the year and {q} or {mm}",
                 Reset::Monthly => "the year and {mm}",
                 Reset::Daily => "the year, {mm} and {dd}",
+                Reset::FiscalYear(_) => "{fy}",
             };
             let detail = format!(
                 "with reset {} the texts would repeat: put {need} into the pattern, or choose reset never",
@@ -289,7 +338,7 @@ impl Settings {
             );
             return Err(FieldError::new("/pattern", detail));
         }
-        match self.pattern.length(self.first, self.overflow) {
+        match self.pattern.length(self.first, self.reset, self.overflow) {
             None => {
                 Err(FieldError::new("/first", "does not fit the width of {seq:N}; widen the pattern or choose overflow widen"))
             }
@@ -320,19 +369,55 @@ impl Settings {
 
     /// The text of a value on a date, or `None` where width or `max_length` forbid it.
     pub fn text(&self, value: i64, date: Date) -> Option<String> {
-        let text = self.pattern.render(value, date, self.overflow)?;
+        let text = self.pattern.render(value, date, self.reset, self.overflow)?;
         i32::try_from(text.len()).is_ok_and(|length| length <= self.max_length).then_some(text)
     }
 
     /// Whether a value can have a text at all.
     pub fn fits(&self, value: i64) -> bool {
-        let length = self.pattern.length(value, self.overflow).filter(|_| value <= MAX_VALUE);
+        let length = self.pattern.length(value, self.reset, self.overflow).filter(|_| value <= MAX_VALUE);
         length.is_some_and(|length| i32::try_from(length).is_ok_and(|length| length <= self.max_length))
+    }
+
+    /// The same settings as they would be asked for.
+    pub fn draft(&self) -> Draft {
+        Draft {
+            issuer: self.issuer.to_string(),
+            pattern: self.pattern.source().to_owned(),
+            reset: self.reset.word().to_owned(),
+            fiscal_year: self.reset.fiscal().map(|fiscal| (fiscal.starts(), fiscal.label().word().to_owned())),
+            time_zone: self.time_zone.clone(),
+            first: self.first,
+            gapless: self.gapless,
+            overflow: self.overflow.word().to_owned(),
+            max_length: self.max_length,
+            chronology: self.chronology.word().to_owned(),
+            max_days_ahead: self.max_days_ahead,
+            release: self.release.word().to_owned(),
+            reservation_ttl_seconds: self.reservation_ttl_seconds,
+            reservation_overdue: self.reservation_overdue.word().to_owned(),
+        }
+    }
+
+    /// What is allowed and mostly not meant, as sentences.
+    pub fn warnings(&self) -> Vec<String> {
+        let goes_on = self.reset == Reset::Never && self.pattern.has_year();
+        let warning = "the pattern has the year, and with reset never the value goes on over its end; choose reset yearly if \
+                       counting is to begin again";
+        goes_on.then(|| warning.to_owned()).into_iter().collect()
     }
 
     /// Whether a document of this date can have a number here; otherwise what would be right. A year of two digits
     /// can't say its century: a date of another one, most often a slip, would take the texts of this one's.
-    pub fn check_date(&self, date: Date) -> Result<(), String> {
+    pub fn check_date(&self, date: Date, at: Timestamp) -> Result<(), String> {
+        if let Some(days) = self.max_days_ahead {
+            let latest = self.today(at).checked_add(jiff::Span::new().days(days)).unwrap_or(Date::MAX);
+            if date > latest {
+                return Err(format!(
+                    "is too far ahead: with max_days_ahead {days} the latest date today is {latest}; wait, or correct the date"
+                ));
+            }
+        }
         if self.pattern.has_short_year_alone() && !(2000..=2099).contains(&date.year()) {
             return Err(format!(
                 "the pattern {} writes the year with two digits, for 2000 to 2099, so it can't tell {} from another century; \
@@ -362,6 +447,8 @@ pub(crate) mod tests {
             overflow: "refuse".into(),
             max_length: 16,
             chronology: "none".into(),
+            fiscal_year: None,
+            max_days_ahead: None,
             release: "never".into(),
             reservation_ttl_seconds: None,
             reservation_overdue: "alarm".into(),
@@ -380,6 +467,8 @@ pub(crate) mod tests {
             overflow: "wrap".into(),
             max_length: 0,
             chronology: "loose".into(),
+            fiscal_year: None,
+            max_days_ahead: Some(-1),
             release: "always".into(),
             reservation_ttl_seconds: Some(0),
             reservation_overdue: "forget".into(),
@@ -393,6 +482,7 @@ pub(crate) mod tests {
                 "/reset",
                 "/overflow",
                 "/chronology",
+                "/max_days_ahead",
                 "/release",
                 "/reservation_ttl_seconds",
                 "/reservation_overdue",
@@ -413,6 +503,44 @@ pub(crate) mod tests {
         assert!(draft("ABCD{yyyy}{seq:9}", "yearly").check().is_err(), "17 characters");
         assert!(Draft { first: 10_000, ..draft("{seq:4}", "never") }.check().is_err());
         assert!(Draft { first: 10_000, overflow: "widen".into(), ..draft("{seq:4}", "never") }.check().is_ok());
+    }
+
+    #[test]
+    fn a_fiscal_year_goes_with_its_reset() {
+        let fiscal = |starts: &str, label: &str| Draft {
+            fiscal_year: Some((starts.into(), label.into())),
+            ..draft("F{fy}-{seq:4}", "fiscal_year")
+        };
+        let april = fiscal("04-01", "end").check().unwrap();
+        assert_eq!(april.text(7, date(2026, 3, 31)).unwrap(), "F2026-0007");
+        assert_eq!(april.text(7, date(2026, 4, 1)).unwrap(), "F2027-0007");
+        assert_eq!(april.draft(), fiscal("04-01", "end"));
+        let pointer = |draft: &Draft| draft.check().unwrap_err()[0].pointer.clone();
+        assert_eq!(pointer(&fiscal("02-29", "end")), "/fiscal_year/starts");
+        assert_eq!(pointer(&fiscal("04-01", "middle")), "/fiscal_year/label");
+        assert_eq!(pointer(&draft("F{fy}-{seq:4}", "fiscal_year")), "/fiscal_year");
+        assert_eq!(pointer(&Draft { reset: "yearly".into(), ..fiscal("04-01", "end") }), "/fiscal_year");
+        assert_eq!(pointer(&draft("F{fy}-{seq:4}", "never")), "/pattern");
+        assert_eq!(pointer(&Draft { pattern: "F{yyyy}-{seq:4}".into(), ..fiscal("04-01", "end") }), "/pattern");
+        assert!(Draft { pattern: "F{yyyy}{mm}-{seq:4}".into(), ..fiscal("04-01", "end") }.check().is_ok());
+        assert!(Draft { pattern: "F{yyyy}{mm}-{seq:4}".into(), ..fiscal("04-15", "end") }.check().is_err());
+    }
+
+    #[test]
+    fn what_is_mostly_not_meant_is_said() {
+        let warned = |draft: Draft| draft.check().unwrap().warnings().len();
+        assert_eq!(warned(draft("A{yyyy}{seq:9}", "yearly")), 0);
+        assert_eq!(warned(draft("A{yyyy}{seq:9}", "never")), 1);
+    }
+
+    #[test]
+    fn a_date_may_be_so_far_ahead() {
+        let settings = Draft { max_days_ahead: Some(30), ..draft("{seq}", "never") }.check().unwrap();
+        // 1 March in Istanbul already.
+        let at: Timestamp = "2026-02-28T22:00:00Z".parse().unwrap();
+        assert_eq!(settings.check_date(date(2026, 3, 31), at), Ok(()));
+        assert!(settings.check_date(date(2026, 4, 1), at).unwrap_err().contains("2026-03-31"));
+        assert_eq!(settings.check_date(date(1999, 1, 1), at), Ok(()));
     }
 
     #[test]

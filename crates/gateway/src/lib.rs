@@ -17,6 +17,7 @@ mod routes;
 mod server;
 mod stream;
 mod system;
+mod versions;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

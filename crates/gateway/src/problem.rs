@@ -1,6 +1,6 @@
 //! From anything that went wrong to a problem document.
 
-use api::Slug;
+use api::{Conflict, Slug};
 use axum::{
     Json,
     http::{HeaderValue, StatusCode, header},
@@ -17,16 +17,26 @@ pub(crate) struct Failed {
     errors: Vec<FieldError>,
     /// The state that is in the way.
     state: Option<&'static str>,
+    conflicts: Vec<Conflict>,
     challenge: bool,
 }
 
 impl Failed {
     pub(crate) fn new(slug: Slug, detail: impl Into<String>) -> Self {
-        Self { slug, detail: detail.into(), errors: Vec::new(), state: None, challenge: false }
+        Self { slug, detail: detail.into(), errors: Vec::new(), state: None, conflicts: Vec::new(), challenge: false }
     }
 
     pub(crate) fn slug(&self) -> Slug {
         self.slug
+    }
+
+    /// 412: with what you and others changed.
+    pub(crate) fn conflict(detail: String, conflicts: Vec<Conflict>) -> Self {
+        Self { conflicts, ..Self::new(Slug::VersionConflict, detail) }
+    }
+
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
     }
 
     /// 401: with a challenge (RFC 6750 §3).
@@ -142,6 +152,7 @@ impl Failed {
                 .iter()
                 .map(|e| api::FieldError { pointer: e.pointer.clone(), detail: e.detail.clone() })
                 .collect(),
+            conflicts: self.conflicts.clone(),
         };
         let status = StatusCode::from_u16(slug.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, Json(problem)).into_response();
@@ -191,6 +202,7 @@ impl From<Refusal> for Failed {
             | Refusal::NotReleasable { .. }
             | Refusal::OtherLife { .. }
             | Refusal::StillOpen { .. } => Slug::WrongState,
+            Refusal::NextUsed { .. } => Slug::NextUsed,
             Refusal::NumberReleased(_) => Slug::NumberReleased,
             Refusal::PeriodHasOpen { .. } => Slug::PeriodHasOpen,
             Refusal::NumberExists(_) => Slug::NumberExists,

@@ -2,6 +2,8 @@
 
 mod amend;
 mod audit;
+mod change;
+mod events;
 mod export;
 mod find;
 mod health;
@@ -11,6 +13,7 @@ mod list;
 mod number;
 mod periods;
 mod preview;
+mod raise;
 mod series;
 mod step;
 mod tenants;
@@ -34,11 +37,18 @@ pub(crate) fn router(gateway: &Gateway) -> Router {
             "/v1/tenants",
             with(Scope::TenantsManage, post(tenants::create)).merge(with(Scope::TenantsManage, get(tenants::list))),
         )
-        .route("/v1/tenants/{id}", with(Scope::TenantsManage, get(tenants::read)))
+        .route(
+            "/v1/tenants/{id}",
+            with(Scope::TenantsManage, get(tenants::read)).merge(with(Scope::TenantsManage, patch(tenants::change))),
+        )
+        .route("/v1/events", with(Scope::AuditRead, get(events::list)))
         .route("/v1/keys", with(Scope::KeysManage, post(keys::create)).merge(with(Scope::KeysManage, get(keys::list))))
         .route("/v1/keys/{id}", with(Scope::KeysManage, delete(keys::revoke)))
         .route("/v1/series", with(Scope::SeriesWrite, post(series::create)).merge(with(Scope::SeriesRead, get(series::list))))
-        .route("/v1/series/{series}", with(Scope::SeriesRead, get(series::read)))
+        .route(
+            "/v1/series/{series}",
+            with(Scope::SeriesRead, get(series::read)).merge(with(Scope::SeriesWrite, patch(change::change))),
+        )
         .route("/v1/series/{series}/preview", with(Scope::SeriesRead, post(preview::preview)))
         .route("/v1/numbers", with(Scope::NumbersRead, get(find::find)))
         .route(
@@ -56,6 +66,7 @@ pub(crate) fn router(gateway: &Gateway) -> Router {
         )
         .route("/v1/series/{series}/periods", with(Scope::SeriesRead, get(periods::list)))
         .route("/v1/series/{series}/periods/{period}/close", with(Scope::SeriesWrite, post(periods::close)))
+        .route("/v1/series/{series}/periods/{period}/next", with(Scope::SeriesWrite, post(raise::raise)))
         .route("/v1/series/{series}/audit", with(Scope::NumbersRead, get(audit::audit)))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))

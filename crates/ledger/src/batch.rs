@@ -33,7 +33,7 @@ use domain::{
     period::Period,
     principal::Principal,
     refusal::Refusal,
-    series::{Release, Series, Status},
+    series::{Release, Series},
     state::State,
 };
 use store::{Error, Stop, Tx, fault::Point};
@@ -45,6 +45,7 @@ use crate::{
     counter::{self, Left, Look, Place, Seen},
     number,
     plan::{Fate, Known, Planned, plan},
+    series,
 };
 
 /// What is to be done in one transaction.
@@ -225,7 +226,8 @@ async fn look(tx: &mut Tx<'_>, batch: &Batch<'_>, place: Option<&Place>) -> Resu
     let look = look.map_err(Trouble::new(Kind::OneOfThem))?;
     // A closed counter is left behind by later changes of its series.
     let current = |seen: &Seen| seen.config_version == batch.series.version || seen.counter.gate == Gate::Closed;
-    if look.seen.as_ref().is_some_and(|seen| !current(seen)) {
+    let old = look.series_version.is_some_and(|version| version != batch.series.version);
+    if old || look.seen.as_ref().is_some_and(|seen| !current(seen)) {
         return Err(Trouble { kind: Kind::Stale, stop: Error::Moved.into() });
     }
     Ok(look)
@@ -255,14 +257,7 @@ async fn decide(tx: &mut Tx<'_>, batch: &Batch<'_>, look: &Look) -> Result<Vec<F
         let released = number::released_above(tx, principal, name, batch.period, seen.counter.last).await;
         known.released = released.map_err(Trouble::new(Kind::OneOfThem))?;
     }
-    let unopened = || {
-        let gate = match batch.series.status {
-            Status::Active => Gate::Open,
-            Status::Paused => Gate::Paused,
-            Status::Closed => Gate::Closed,
-        };
-        Counter::untouched(&batch.series.settings, batch.period.clone(), gate)
-    };
+    let unopened = || Counter::untouched(&batch.series.settings, batch.period.clone(), series::gate(batch.series.status));
     let counter = look.seen.as_ref().map_or_else(unopened, |seen| seen.counter.clone());
     let orders: Vec<&Order> = batch.orders.iter().map(|(_, order)| *order).collect();
     Ok(plan(batch.series, &counter, &orders, known))

@@ -46,6 +46,8 @@ pub(crate) struct Seen {
 pub(crate) struct Look {
     /// None where the period has no counter, or it is no longer at its place.
     pub(crate) seen: Option<Seen>,
+    /// The series' version, where the period has no counter that would say it.
+    pub(crate) series_version: Option<i64>,
     /// Which of the keys have a claim, from 0.
     pub(crate) claimed: Vec<usize>,
     /// Which of the references have a number, from 0.
@@ -118,6 +120,7 @@ pub(crate) async fn look_at(
     let row = sqlx::query!(
         r#"select c.last as "last?", c.last_date as "last_date?: SqlDate", c.gate as "gate?", c.config_version as "config_version?", c.epoch as "epoch?",
                   r.first as "first?", r."limit" as "limit?", clock_timestamp() as "now!",
+                  case when c.last is null then (select version from series where tenant_id = $1 and series = $2) end as series_version,
                   array(select k.place from unnest($5::text[]) with ordinality k (key, place)
                          cross join lateral (select from claim where tenant_id = $1 and series = $2 and claim.key = k.key offset 0) c)
                     as "claimed!",
@@ -151,7 +154,14 @@ pub(crate) async fn look_at(
     };
     // PostgreSQL counts from 1.
     let from_zero = |places: Vec<i64>| places.into_iter().filter_map(|place| usize::try_from(place - 1).ok()).collect();
-    Ok(Look { seen, claimed: from_zero(row.claimed), numbered: from_zero(row.numbered), shard_time: row.now.to_jiff() })
+    let series_version = row.series_version;
+    Ok(Look {
+        seen,
+        series_version,
+        claimed: from_zero(row.claimed),
+        numbered: from_zero(row.numbered),
+        shard_time: row.now.to_jiff(),
+    })
 }
 
 /// A period's first counter. The series' row is held FOR SHARE meanwhile, so that a pause, which updates it,

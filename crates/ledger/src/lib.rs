@@ -7,9 +7,11 @@
 mod amend;
 mod audit;
 mod batch;
+mod change;
 mod claim;
 mod clocks;
 mod counter;
+mod event;
 mod explain;
 mod finder;
 mod inspect;
@@ -21,6 +23,7 @@ mod number;
 mod period;
 mod plan;
 mod preview;
+mod raise;
 mod release;
 mod series;
 mod step;
@@ -42,6 +45,8 @@ use crate::lane::Lanes;
 
 pub use amend::Amendment;
 pub use audit::{Audit, Gap, MOST, PeriodAudit, Progress, Run, Watch};
+pub use change::{Change, Version};
+pub use event::Noted;
 pub use explain::{Entry, Explained, Found, Sought, Unused};
 pub use finder::{Finder, Job};
 pub use inspect::{Inspection, inspect};
@@ -51,6 +56,7 @@ pub use migrate::migrate;
 pub use number::Number;
 pub use period::PeriodState;
 pub use preview::Preview;
+pub use raise::Raise;
 pub use series::NewSeries;
 pub use step::Asked;
 

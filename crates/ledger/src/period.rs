@@ -7,12 +7,25 @@
 //! | 3 | is anything open? | in a statement of its own, so in a snapshot after the lock; nothing becomes open without the counter |
 //! | 4 | close the gate | whoever waits for the row finds it closed |
 
-use domain::{id::SeriesName, next::Gate, period::Period, principal::Principal, refusal::Refusal, series::Series, state::State};
+use domain::{
+    id::{OperationId, SeriesName},
+    next::Gate,
+    period::Period,
+    principal::Principal,
+    refusal::Refusal,
+    series::Series,
+    state::State,
+};
 use jiff::Timestamp;
 use jiff_sqlx::{Timestamp as SqlTimestamp, ToSqlx};
+use serde_json::json;
 use store::{Authority, Error, Snapshot, Stop, Tx, fault::Point};
 
-use crate::{Ledger, PATIENCE, READING, counter, series};
+use crate::{
+    Ledger, PATIENCE, READING, counter,
+    event::{self, Noted},
+    series,
+};
 
 /// A period that has begun, or was closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +74,33 @@ impl Ledger {
         .await
     }
 
+    /// One period; none where the series is not here or the period has not begun.
+    pub async fn period(
+        &self,
+        shard: &str,
+        principal: &Principal,
+        name: &SeriesName,
+        period: &Period,
+    ) -> Result<Option<PeriodState>, Stop> {
+        store::read(READING, || async {
+            let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
+            let Some(series) = series::read(&mut tx, principal, name).await? else { return Ok(None) };
+            let row = sqlx::query_as!(
+                Row,
+                "select period, gate, last, closed_at, closed_by from counter
+                  where tenant_id = $1 and series = $2 and part = 0 and period = $3",
+                principal.tenant.0,
+                name.as_str(),
+                period.as_str()
+            )
+            .fetch_optional(tx.db())
+            .await?;
+            tx.end().await?;
+            Ok(row.map(|row| row.understand(&series)).transpose()?)
+        })
+        .await
+    }
+
     /// Closes a period for good. Doing it twice changes nothing the second time. None if the series is not here.
     ///
     /// [`Refusal::PeriodHasOpen`] where a number of it is not settled, [`Refusal::NotFound`] where the series can have no
@@ -72,7 +112,7 @@ impl Ledger {
         principal: &Principal,
         name: &SeriesName,
         period: &Period,
-        at: Timestamp,
+        (at, operation_id): (Timestamp, &OperationId),
     ) -> Result<Option<PeriodState>, Stop> {
         store::repeat(PATIENCE, || async {
             let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
@@ -87,6 +127,17 @@ impl Ledger {
                 refuse_open(&mut tx, principal, name, period).await?;
             }
             let closed = shut(&mut tx, principal, name, period, at).await?.ok_or(Error::Moved)?;
+            if held.seen.counter.gate != Gate::Closed {
+                let noted = Noted {
+                    kind: "period.closed",
+                    subject: &format!("{name}/{period}"),
+                    before: Some(json!({"state": held.seen.counter.gate.word()})),
+                    after: Some(json!({"state": "closed", "last": held.seen.counter.last})),
+                    at,
+                    operation_id,
+                };
+                event::note(&mut tx, principal, &noted).await?;
+            }
             tx.reach(Point::AfterWrite).await?;
             tx.commit().await?;
             Ok(Some(closed.understand(&series)?))

@@ -114,7 +114,7 @@ fn decide(series: &Series, counter: &Counter, order: &Order, known: &Known) -> R
             continue;
         }
         let date = member.document_date.unwrap_or(today);
-        if let Err(detail) = series.settings.check_date(date) {
+        if let Err(detail) = series.settings.check_date(date, order.at) {
             let pointer =
                 if order.members.len() == 1 { "/document_date".to_owned() } else { format!("/items/{place}/document_date") };
             return Err(Refusal::Invalid(vec![FieldError::new(pointer, detail)]));

@@ -1,12 +1,11 @@
 //! What would come next. Uses nothing, locks nothing, promises nothing.
 
 use domain::{
-    id::SeriesName,
-    next::{Counter, Gate, Next, next},
+    next::{Counter, Next, next},
     period::Period,
     principal::Principal,
     refusal::Refusal,
-    series::FieldError,
+    series::{FieldError, Series},
 };
 use jiff::{Timestamp, civil::Date};
 use store::{Authority, Snapshot, Stop, Tx};
@@ -23,28 +22,28 @@ pub struct Preview {
 }
 
 impl Ledger {
-    /// The next `count` numbers for documents of this date; none is today in the series' zone.
+    /// The next `count` numbers for documents of this date, under a series as it is or as it might be; no date is today in its
+    /// zone.
     #[tracing::instrument(name = "ledger.preview", skip_all, fields(shard), err(level = "debug"))]
     pub async fn preview(
         &self,
         shard: &str,
         principal: &Principal,
-        name: &SeriesName,
+        series: &Series,
         date: Option<Date>,
         count: usize,
         at: Timestamp,
     ) -> Result<Preview, Stop> {
         store::read(READING, || async {
             let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
-            let series = series::read(&mut tx, principal, name).await?;
-            let series = series.ok_or_else(|| Refusal::NotFound(format!("series {name}")))?;
             let date = date.unwrap_or(series.settings.today(at));
             let off = |detail| Refusal::Invalid(vec![FieldError::new("/document_date", detail)]);
-            series.settings.check_date(date).map_err(off)?;
+            series.settings.check_date(date, at).map_err(off)?;
             let period = series.settings.period(date);
-            let counter = counter::look(&mut tx, principal, name, &period).await?;
+            let counter = counter::look(&mut tx, principal, &series.name, &period).await?;
             tx.end().await?;
-            let counter = counter.unwrap_or_else(|| Counter::untouched(&series.settings, period.clone(), Gate::Open));
+            let counter =
+                counter.unwrap_or_else(|| Counter::untouched(&series.settings, period.clone(), series::gate(series.status)));
             let numbers = next(&series.settings, series.status, &counter, &vec![date; count])?;
             Ok(Preview { period, numbers })
         })

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use domain::{
-    id::{IssuerName, SeriesName},
-    pattern::{Overflow, Pattern},
-    period::Reset,
+    id::SeriesName,
+    next::Gate,
+    period::Fiscal,
     principal::Principal,
-    series::{Chronology, Overdue, Release, Series, Settings, Status},
+    series::{Draft, Series, Settings, Status},
 };
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
+use serde_json::Value;
 use store::{Authority, Error, Snapshot, Stop, Tx};
 
 use crate::{Ledger, PATIENCE, READING};
@@ -40,11 +41,12 @@ impl Ledger {
 
     async fn ensure_once(&self, shard: &str, principal: &Principal, new: &NewSeries) -> Result<(), Stop> {
         let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
+        let fiscal = new.settings.reset.fiscal();
         sqlx::query!(
             "insert into series (tenant_id, series, issuer, pattern, reset, time_zone, first, gapless, overflow, max_length,
                                  chronology, epoch, created_at, created_by, release, reservation_ttl_seconds,
-                                 reservation_overdue)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+                                 reservation_overdue, fiscal_starts, fiscal_label, max_days_ahead)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
              on conflict (tenant_id, series) do nothing",
             principal.tenant.0,
             new.name.as_str(),
@@ -62,7 +64,21 @@ impl Ledger {
             new.by,
             new.settings.release.word(),
             new.settings.reservation_ttl_seconds,
-            new.settings.reservation_overdue.word()
+            new.settings.reservation_overdue.word(),
+            fiscal.map(Fiscal::starts),
+            fiscal.map(|fiscal| fiscal.label().word()),
+            new.settings.max_days_ahead
+        )
+        .execute(tx.db())
+        .await?;
+        sqlx::query!(
+            "insert into series_version (tenant_id, series, version, settings, status, at, principal, operation_id)
+             values ($1, $2, 1, $3, 'active', $4, $5, 'create') on conflict (tenant_id, series, version) do nothing",
+            principal.tenant.0,
+            new.name.as_str(),
+            Value::Object(store::settings::write(&new.settings.draft())),
+            new.at.to_sqlx() as _,
+            new.by
         )
         .execute(tx.db())
         .await?;
@@ -105,7 +121,7 @@ pub(crate) async fn read(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesNa
     let row = sqlx::query_as!(
         Row,
         "select series, issuer, pattern, reset, time_zone, first, gapless, overflow, max_length, chronology, release,
-                reservation_ttl_seconds, reservation_overdue, status, version
+                reservation_ttl_seconds, reservation_overdue, fiscal_starts, fiscal_label, max_days_ahead, status, version
            from series where tenant_id = $1 and series = $2",
         principal.tenant.0,
         name.as_str()
@@ -120,13 +136,22 @@ pub(crate) async fn all(tx: &mut Tx<'_>, principal: &Principal) -> Result<Vec<Se
     let rows = sqlx::query_as!(
         Row,
         "select series, issuer, pattern, reset, time_zone, first, gapless, overflow, max_length, chronology, release,
-                reservation_ttl_seconds, reservation_overdue, status, version
+                reservation_ttl_seconds, reservation_overdue, fiscal_starts, fiscal_label, max_days_ahead, status, version
            from series where tenant_id = $1 order by series",
         principal.tenant.0
     )
     .fetch_all(tx.db())
     .await?;
     rows.into_iter().map(Row::understand).collect()
+}
+
+/// Whether counters of a series with this status let numbers through.
+pub(crate) fn gate(status: Status) -> Gate {
+    match status {
+        Status::Active => Gate::Open,
+        Status::Paused => Gate::Paused,
+        Status::Closed => Gate::Closed,
+    }
 }
 
 struct Row {
@@ -143,29 +168,34 @@ struct Row {
     release: String,
     reservation_ttl_seconds: Option<i64>,
     reservation_overdue: String,
+    fiscal_starts: Option<String>,
+    fiscal_label: Option<String>,
+    max_days_ahead: Option<i64>,
     status: String,
     version: i64,
 }
 
 impl Row {
     fn understand(self) -> Result<Series, Error> {
-        let odd = |what: &str| Error::corrupt(format!("series {}: {what}", self.series));
-        let name = SeriesName::parse(&self.series).map_err(|e| odd(&e.to_string()))?;
-        let settings = Settings {
-            issuer: IssuerName::parse(&self.issuer).map_err(|e| odd(&e.to_string()))?,
-            pattern: Pattern::parse(&self.pattern).map_err(|e| odd(&e.to_string()))?,
-            reset: Reset::from_word(&self.reset).ok_or_else(|| odd("reset"))?,
+        let name = SeriesName::parse(&self.series).map_err(|e| Error::corrupt(e.to_string()))?;
+        let draft = Draft {
+            issuer: self.issuer,
+            pattern: self.pattern,
+            reset: self.reset,
+            fiscal_year: self.fiscal_starts.zip(self.fiscal_label),
             time_zone: self.time_zone,
             first: self.first,
             gapless: self.gapless,
-            overflow: Overflow::from_word(&self.overflow).ok_or_else(|| odd("overflow"))?,
+            overflow: self.overflow,
             max_length: self.max_length,
-            chronology: Chronology::from_word(&self.chronology).ok_or_else(|| odd("chronology"))?,
-            release: Release::from_word(&self.release).ok_or_else(|| odd("release"))?,
+            chronology: self.chronology,
+            max_days_ahead: self.max_days_ahead,
+            release: self.release,
             reservation_ttl_seconds: self.reservation_ttl_seconds,
-            reservation_overdue: Overdue::from_word(&self.reservation_overdue).ok_or_else(|| odd("overdue policy"))?,
+            reservation_overdue: self.reservation_overdue,
         };
-        let status = Status::from_word(&self.status).ok_or_else(|| odd("status"))?;
+        let settings = draft.check().map_err(|errors| Error::corrupt(format!("series {name}: {errors:?}")))?;
+        let status = Status::from_word(&self.status).ok_or_else(|| Error::corrupt(format!("series {name}: status")))?;
         Ok(Series { name, settings, status, version: self.version })
     }
 }

@@ -11,12 +11,15 @@
 //! | a connection lost during COMMIT is [`Error::Unknown`] | reporting "failed" for what was committed |
 
 mod error;
+mod event;
 pub mod fault;
 mod pool;
 mod retry;
+pub mod settings;
 mod tx;
 
 pub use error::{Cause, Error, Stop, advice};
+pub use event::{Event, Reached};
 pub use pool::{connect_once, pool};
 pub use retry::{LOST, Patience, pause, read, repeat};
 pub use tx::{Authority, Seat, Snapshot, Tx, ping};

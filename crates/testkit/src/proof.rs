@@ -84,7 +84,7 @@ const IMPOSSIBLE: &[(&str, &str)] = &[
         "select format('%s %s: counter %s, numbers %s', series, period, c.last, n.last) from counter c
            full join (select tenant_id, series, part, period, max(value) filter (where state <> 'released') as last
                         from number group by 1, 2, 3, 4) n using (tenant_id, series, part, period)
-          where c.last is distinct from coalesce(n.last, (select min(first) - 1 from run r where
+          where c.last is distinct from greatest(n.last, (select max(first) - 1 from run r where
             (r.tenant_id, r.series, r.part, r.period) = (c.tenant_id, c.series, c.part, c.period)))",
     ),
     (

@@ -57,7 +57,7 @@ pub(crate) async fn create(
     let _flight = gateway.flights.board(format!("{}/{}", principal.tenant, key.key)).await?;
     let secret = mint(&gateway, mode);
     let new = NewKey { id: uuid(call.at, gateway.entropy()), secret_hash: secret.hash(), ..new };
-    let by = KeyUse { key: &key.key, fingerprint: &fingerprint };
+    let by = KeyUse { key: &key.key, fingerprint: &fingerprint, operation_id: &call.operation_id };
     let made = gateway.directory.create_key(&principal, &new, call.at, by).await.map_err(Failed::directory)?;
     let mut made_key = words(made.made);
     // What became of it since is not part of the first answer.
@@ -91,7 +91,7 @@ pub(crate) async fn revoke(
 ) -> Result<StatusCode, Failed> {
     let missing = || Failed::not_found("such key");
     let id = Uuid::parse_str(&id).map_err(|_| missing())?;
-    let there = gateway.directory.revoke_key(&principal, id, call.at).await.map_err(Failed::directory)?;
+    let there = gateway.directory.revoke_key(&principal, id, call.at, &call.operation_id).await.map_err(Failed::directory)?;
     // Here at once; elsewhere when the directory is asked again.
     gateway.forget_key(id);
     there.then_some(StatusCode::NO_CONTENT).ok_or_else(missing)

@@ -36,7 +36,7 @@ pub(crate) async fn close(
     let name = SeriesName::parse(&name)?;
     let period = named(&period).ok_or_else(|| Failed::not_found("such period"))?;
     let placement = gateway.placement(&principal, &name).await?;
-    let closed = gateway.ledger.close_period(&placement.shard, &principal, &name, &period, call.at).await;
+    let closed = gateway.ledger.close_period(&placement.shard, &principal, &name, &period, (call.at, &call.operation_id)).await;
     let closed = closed.map_err(Failed::shard)?.ok_or_else(|| Failed::not_found(format!("series {name}")))?;
     Ok(axum::Json(words(&closed)))
 }
@@ -47,7 +47,7 @@ pub(crate) fn named(name: &str) -> Option<Period> {
     fits.then(|| Period::named(name))
 }
 
-fn words(period: &PeriodState) -> api::Period {
+pub(crate) fn words(period: &PeriodState) -> api::Period {
     api::Period {
         period: period.period.to_string(),
         state: period.gate.word().to_owned(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::{CreateSeries, ListedSeries, Page};
+use api::{CreateSeries, FiscalYear, ListedSeries, Page};
 use axum::{
     Extension,
     extract::{Query, State},
@@ -36,7 +36,7 @@ pub(crate) async fn create(
     let fingerprint = key.fingerprint("create_series", &body)?;
     let _flight = gateway.flights.board(format!("{}/{}", principal.tenant, key.key)).await?;
     let new = directory::NewSeries { name, settings, at: call.at };
-    let by = KeyUse { key: &key.key, fingerprint: &fingerprint };
+    let by = KeyUse { key: &key.key, fingerprint: &fingerprint, operation_id: &call.operation_id };
     let made = gateway.directory.create_series(&principal, &new, by).await.map_err(Failed::directory)?;
     let placement = Arc::new(made.made);
     gateway.settle(&principal, &placement).await?;
@@ -81,13 +81,13 @@ pub(crate) async fn list(
     Ok(axum::Json(Page { items, next_cursor: page.next_cursor }))
 }
 
-async fn present(gateway: &Gateway, principal: &Principal, name: &SeriesName) -> Result<Series, Failed> {
+pub(crate) async fn present(gateway: &Gateway, principal: &Principal, name: &SeriesName) -> Result<Series, Failed> {
     let placement = gateway.placement(principal, name).await?;
     let series = gateway.ledger.series(&placement.shard, principal, name).await.map_err(Failed::shard)?;
     series.ok_or_else(|| Failed::not_found(format!("series {name}")))
 }
 
-fn etag(series: &Series) -> HeaderMap {
+pub(crate) fn etag(series: &Series) -> HeaderMap {
     let tag = HeaderValue::from_str(&format!("\"{}\"", series.version)).ok();
     tag.map(|tag| (header::ETAG, tag)).into_iter().collect()
 }
@@ -96,10 +96,13 @@ fn check(body: &CreateSeries) -> Result<(SeriesName, Settings), Failed> {
     let mut errors = Vec::new();
     let name = SeriesName::parse(&body.series).map_err(|error| errors.push(FieldError::new("/series", error.to_string()))).ok();
     errors.extend(not_yet(body));
+    let fiscal_year = body.fiscal_year.as_ref().map(|fiscal| (fiscal.starts.clone(), fiscal.label.clone()));
     let draft = Draft {
         issuer: body.issuer.clone(),
         pattern: body.pattern.clone(),
         reset: body.reset.clone(),
+        fiscal_year,
+        max_days_ahead: body.max_days_ahead,
         time_zone: body.time_zone.clone(),
         first: body.first,
         gapless: body.gapless,
@@ -123,9 +126,6 @@ fn check(body: &CreateSeries) -> Result<(SeriesName, Settings), Failed> {
 fn not_yet(body: &CreateSeries) -> impl Iterator<Item = FieldError> {
     let plain = CreateSeries::new("", "");
     let checks = [
-        ("/fiscal_year", body.fiscal_year == plain.fiscal_year),
-        ("/gapless", body.gapless == plain.gapless),
-        ("/max_days_ahead", body.max_days_ahead == plain.max_days_ahead),
         ("/parts", body.parts == plain.parts),
         ("/authorisations", body.authorisations == plain.authorisations),
         ("/rule_pack", body.rule_pack == plain.rule_pack),
@@ -135,7 +135,7 @@ fn not_yet(body: &CreateSeries) -> impl Iterator<Item = FieldError> {
     wrong.map(|(pointer, _)| FieldError::new(pointer, "only the default is available in this version; leave it out"))
 }
 
-fn words(series: &Series) -> api::Series {
+pub(crate) fn words(series: &Series) -> api::Series {
     let settings = &series.settings;
     api::Series {
         settings: CreateSeries {
@@ -147,6 +147,11 @@ fn words(series: &Series) -> api::Series {
             overflow: settings.overflow.word().to_owned(),
             max_length: settings.max_length,
             chronology: settings.chronology.word().to_owned(),
+            fiscal_year: settings
+                .reset
+                .fiscal()
+                .map(|fiscal| FiscalYear { starts: fiscal.starts(), label: fiscal.label().word().to_owned() }),
+            max_days_ahead: settings.max_days_ahead,
             release: settings.release.word().to_owned(),
             reservation_ttl_seconds: settings.reservation_ttl_seconds,
             reservation_overdue: (settings.reservation_ttl_seconds.is_some() || settings.reservation_overdue != Overdue::Alarm)
@@ -155,5 +160,6 @@ fn words(series: &Series) -> api::Series {
         },
         status: series.status.word().to_owned(),
         version: series.version,
+        warnings: settings.warnings(),
     }
 }

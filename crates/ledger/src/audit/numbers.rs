@@ -112,8 +112,9 @@ impl Auditor<'_> {
         }
         self.stretch_ends(counter, &walk);
         let period = Some(counter.period.as_str());
-        let stands = counter.firsts.first().map(|first| first - 1);
-        if Some(counter.last) != walk.last.or(stands) {
+        // It stands at the last number, or right before a run that has none yet.
+        let waits = counter.firsts.last().map(|first| first - 1).filter(|before| walk.last.is_none_or(|last| last < *before));
+        if Some(counter.last) != waits.or(walk.last) {
             let shown = |value: Option<i64>| value.map_or("nothing".to_owned(), |value| value.to_string());
             let what = || format!("the counter stands at {}, the last number is {}", counter.last, shown(walk.last));
             self.impossible(period, what);
