@@ -27,7 +27,7 @@ fn the_shards_guards() {
     prove(async |app| {
         let mut db = app.superuser("shard_1").await;
         assert_eq!(list(&mut db, OPEN).await, ["_sqlx_migrations"], "only the migrations' own table is open");
-        let tables = ["claim", "counter", "history", "number", "run", "series"];
+        let tables = ["claim", "counter", "event", "history", "number", "run", "series", "series_version"];
         let mut expected: Vec<String> = tables
             .iter()
             .flat_map(|t| [format!("{t}.{t}_owner all to seriatim_owner"), format!("{t}.{t}_tenant all to seriatim_app")])
@@ -41,10 +41,12 @@ fn the_shards_guards() {
             [
                 "seriatim_app: claim delete insert select",
                 "seriatim_app: counter insert select update",
+                "seriatim_app: event insert select",
                 "seriatim_app: history insert select",
                 "seriatim_app: number insert select update",
                 "seriatim_app: run insert select",
                 "seriatim_app: series insert select update",
+                "seriatim_app: series_version insert select",
                 "seriatim_worker: job insert select update",
                 "seriatim_worker: number select",
                 "seriatim_worker: series select",
@@ -69,13 +71,16 @@ fn the_directorys_guards() {
     prove(async |app| {
         let mut db = app.superuser("directory").await;
         assert_eq!(list(&mut db, OPEN).await, ["_sqlx_migrations"]);
-        let tables = ["api_key", "claim", "issuer", "operator_claim", "operator_key", "pattern", "placement", "shard", "tenant"];
+        let tables =
+            ["api_key", "claim", "event", "issuer", "operator_claim", "operator_key", "pattern", "placement", "shard", "tenant"];
         let mut expected: Vec<String> = tables.iter().map(|t| format!("{t}.{t}_owner all to seriatim_owner")).collect();
         expected.extend(
-            ["api_key", "claim", "issuer", "pattern", "placement"].map(|t| format!("{t}.{t}_tenant all to seriatim_app")),
+            ["api_key", "claim", "event", "issuer", "pattern", "placement"]
+                .map(|t| format!("{t}.{t}_tenant all to seriatim_app")),
         );
         expected.extend([
             "api_key.api_key_operator insert to seriatim_app".to_owned(),
+            "event.event_operator insert to seriatim_app".to_owned(),
             "operator_claim.operator_claim_operator all to seriatim_app".to_owned(),
             "shard.shard_read select to seriatim_app,seriatim_worker".to_owned(),
             "tenant.tenant_operator all to seriatim_app".to_owned(),
@@ -88,6 +93,7 @@ fn the_directorys_guards() {
             [
                 "seriatim_app: api_key insert select update",
                 "seriatim_app: claim delete insert select",
+                "seriatim_app: event insert select",
                 "seriatim_app: issuer insert select update",
                 "seriatim_app: operator_claim delete insert select",
                 "seriatim_app: pattern insert select",

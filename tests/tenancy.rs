@@ -24,11 +24,18 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("GET", "/v1/series/invoices/numbers"),
     ("GET", "/v1/numbers"),
     ("GET", "/v1/series/invoices/periods"),
+    ("PATCH", "/v1/series/invoices"),
+    ("GET", "/v1/events"),
+    ("POST", "/v1/series/invoices/periods/all/next"),
     ("POST", "/v1/series/invoices/periods/all/close"),
     ("GET", "/v1/series/invoices/audit"),
 ];
-const OPERATOR: &[(&str, &str)] =
-    &[("POST", "/v1/tenants"), ("GET", "/v1/tenants"), ("GET", "/v1/tenants/0190b5a0-0000-7000-8000-000000000000")];
+const OPERATOR: &[(&str, &str)] = &[
+    ("POST", "/v1/tenants"),
+    ("GET", "/v1/tenants"),
+    ("GET", "/v1/tenants/0190b5a0-0000-7000-8000-000000000000"),
+    ("PATCH", "/v1/tenants/0190b5a0-0000-7000-8000-000000000000"),
+];
 
 async fn call(api: &Api, (method, path): (&str, &str)) -> Reply {
     let body = json!({});
