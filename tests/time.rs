@@ -339,9 +339,10 @@ fn ten_years_in_eight_zones() {
             };
             let instant = jiff::Timestamp::from_second(day.as_second() + i64::try_from(draw(93_600)).unwrap()).unwrap();
             clock.set(&instant.to_string());
+            let first = &app.first;
             let issued = all(ZONES.iter().enumerate().flat_map(|(zone_at, zone)| {
-                shapes.to_vec().into_iter().map(|(reset, _)| {
-                    let (api, name) = (app.first.clone(), format!("z{zone_at}-{reset}"));
+                shapes.iter().copied().map(move |(reset, _)| {
+                    let (api, name) = (first.clone(), format!("z{zone_at}-{reset}"));
                     async move {
                         let reply = api.issue(&name, &format!("k{n}"), json!({})).await.expect(201);
                         (name, reset, *zone, reply)
