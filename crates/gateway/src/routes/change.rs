@@ -66,7 +66,10 @@ pub(crate) async fn change(
             }
         }
         let (settings, status) = apply(&theirs, &yours)?;
-        let meets_own = if settings == now.settings {
+        // What decides no text is no matter for the directory.
+        let same_texts = (&settings.pattern, settings.overflow, settings.reset)
+            == (&now.settings.pattern, now.settings.overflow, now.settings.reset);
+        let meets_own = if same_texts {
             None
         } else {
             let met = gateway.directory.register_pattern(&principal, &name, &settings).await;
