@@ -113,9 +113,8 @@ impl Auditor<'_> {
                                           lag("to") over (partition by part, period, value order by entry) as before
                                      from history where tenant_id = $1 and series = $2 and ($3::text is null or period = $3)) h
                             group by part, period, value) h
-                     left join (select part, period, value, state, life from number
-                       where tenant_id = $1 and series = $2 and ($3::text is null or period = $3)) n
-                       on n.part = h.part and n.period = h.period and n.value = h.value
+                     left join lateral (select state, life from number
+                       where tenant_id = $1 and series = $2 and part = h.part and period = h.period and value = h.value offset 0) n on true
                     where h.broken or n.state is distinct from h.ended or n.life is distinct from h.lives limit $4"#,
                 self.principal.tenant.0,
                 self.series.name.as_str(),
