@@ -51,8 +51,7 @@ fn a_thousand_hang_ups_leave_nothing_behind() {
             replies.extend(again.await);
         }
         let before = replies.iter().filter(|(_, reply)| reply.replayed()).count();
-        // Nine in ten send all of it; on a busy machine some of those are gone before anybody read what they sent.
-        assert!(before >= 700, "what was wholly sent ran to its end although nobody waited: {before} of 1,000");
+        assert!(before >= 850, "what was wholly sent ran to its end although nobody waited: {before} of 1,000");
         for series in 0..SERIES {
             contiguous(replies.iter().filter(|(of, _)| *of == series).map(|(_, reply)| reply.value()).collect(), 1);
         }

@@ -142,8 +142,7 @@ impl Reference {
     fn step(&mut self, number: &str, verb: &str, life: Option<i64>) -> Expected {
         let wrong = Expected::Problem(409, "wrong-state");
         let Some(it) = self.numbers.get_mut(number) else { return Expected::Problem(404, "not-found") };
-        let life = if verb == "release" { Some(life.unwrap_or(1)) } else { life };
-        if life.is_some_and(|life| life != it.life) {
+        if life.unwrap_or(1) != it.life {
             return wrong;
         }
         let last = self.last.get_mut(&number[1..5]).unwrap();

@@ -48,9 +48,27 @@ fn c17_a_released_number_is_the_next_one_again() {
         // Whoever repeats the release late does not take it from the second document.
         let late = step(&app.first, "a-0001", "release", json!({})).await.problem(409, "wrong-state");
         assert_eq!(late.body["state"], "reserved");
-        let _ = step(&app.first, "a-0001", "void", json!({"reason": "late", "life": 1})).await.problem(409, "wrong-state");
+        // Nor does any other call that comes late: each means the first life, unless it says otherwise.
+        for (verb, body) in [
+            ("void", json!({"reason": "late"})),
+            ("confirm", json!({})),
+            ("fail", json!({})),
+            ("void", json!({"reason": "late", "life": 1})),
+        ] {
+            let late = step(&app.first, "a-0001", verb, body).await.problem(409, "wrong-state");
+            assert!(late.body["detail"].as_str().unwrap().contains("\"life\": 2"), "{}", late.text);
+        }
+        let path = "/v1/series/a/numbers/a-0001";
+        let patch = async |body: Value| app.first.call(reqwest::Method::PATCH, path, None, Some(&body)).await;
+        let _ = patch(json!({"metadata": {"late": true}, "reason": "late"})).await.problem(409, "wrong-state");
+        assert_eq!(app.first.get(path).await.expect(200).body["metadata"], Value::Null);
+        let _ = patch(json!({"metadata": {"late": false}, "reason": "meant", "life": 2})).await.expect(200);
+        for (verb, life) in [("confirm", 0), ("void", -1), ("release", 0)] {
+            let wrong = step(&app.first, "a-0001", verb, json!({"reason": "x", "life": life})).await.problem(422, "invalid");
+            assert_eq!(wrong.body["errors"][0]["pointer"], "/life");
+        }
         let _ = step(&app.first, "a-0001", "confirm", json!({"life": 2})).await.expect(200);
-        assert_eq!(walk(&app.first, "a-0001").await, ["reserved", "released", "reserved", "issued"], "both lives");
+        assert_eq!(walk(&app.first, "a-0001").await, ["reserved", "released", "reserved", "reserved", "issued"], "both lives");
         let next = app.first.issue("a", "k3", json!({"document_ref": "order-1"})).await.expect(201);
         assert_eq!(next.value(), 2, "the document of the first life gets a number of its own");
     });

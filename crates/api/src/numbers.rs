@@ -65,8 +65,7 @@ impl Body for Reserve {}
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// Which life of the number is meant, so that a late repetition never meets another document's; absent: whichever it is
-    /// in, but for `release`, where it is the first.
+    /// Which life of the number is meant, so that a late call never meets another document; absent: the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub life: Option<i32>,
     /// Why, 1 to 2,000 characters; `void` needs one.
@@ -80,6 +79,9 @@ impl Body for Step {}
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Amend {
+    /// Which life of the number is meant; absent: the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub life: Option<i32>,
     /// What is kept with it from now on; null: nothing. Absent: as it is.
     #[serde(default, deserialize_with = "crate::given", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Option<Map<String, Value>>>,

@@ -101,8 +101,8 @@ pub enum Refusal {
     /// What the key took was given back, and may be on another document by now.
     #[error("number {0}, which this Idempotency-Key took, was released; ask for a number with a new key")]
     NumberReleased(String),
-    /// It belongs to a document of a later life.
-    #[error("number {number} was released and given again: it is {} in its life {life}; say \"life\": {life} if that one is meant", .state.word())]
+    /// The number is in another life than the one that is meant.
+    #[error("number {number} is {} in its life {life}, not in the one that is meant{}; say \"life\": {life} if it is this one", .state.word(), given_again(*.life))]
     OtherLife {
         /// The number.
         number: String,
@@ -154,6 +154,10 @@ pub enum Refusal {
     /// The first request with this key is still running.
     #[error("the first request with this Idempotency-Key is still running; repeat it in a moment")]
     KeyInProgress,
+}
+
+fn given_again(life: i32) -> &'static str {
+    if life > 1 { ": it was released and given to another document" } else { "" }
 }
 
 /// What can be done instead.

@@ -16,6 +16,8 @@ pub struct Amendment<'a> {
     pub series: &'a SeriesName,
     /// The text of the number.
     pub number: &'a str,
+    /// Which of its lives is meant.
+    pub life: i32,
     /// What is to be kept with it from now on, or that nothing is; the outer none leaves it as it is.
     pub metadata: Option<Option<&'a Value>>,
     /// Whether the reference of its document is to be forgotten.
@@ -47,7 +49,8 @@ impl Amendment<'_> {
 impl Ledger {
     /// Changes what is kept with a number, and notes it in the history. Doing it twice changes nothing the second time.
     ///
-    /// [`Refusal::NotFound`] where the series has no such number; [`Refusal::StillOpen`] where its document is to be
+    /// [`Refusal::NotFound`] where the series has no such number; [`Refusal::OtherLife`] where it was given again;
+    /// [`Refusal::StillOpen`] where its document is to be
     /// forgotten while the number is open: by the reference it is found again.
     #[tracing::instrument(name = "ledger.amend", skip_all, fields(shard), err(level = "debug"))]
     pub async fn amend(&self, shard: &str, principal: &Principal, wanted: &Amendment<'_>) -> Result<(), Stop> {
@@ -57,8 +60,8 @@ impl Ledger {
                 tx.commit().await?;
                 return Ok(());
             }
-            let state = sqlx::query_scalar!(
-                "select state from number where tenant_id = $1 and series = $2 and number = $3",
+            let now = sqlx::query!(
+                "select state, life from number where tenant_id = $1 and series = $2 and number = $3",
                 principal.tenant.0,
                 wanted.series.as_str(),
                 wanted.number
@@ -67,7 +70,11 @@ impl Ledger {
             .await?;
             tx.end().await?;
             let missing = || Refusal::NotFound(format!("number {} in series {}", wanted.number, wanted.series));
-            let state = State::from_word(&state.ok_or_else(missing)?).ok_or_else(|| Error::corrupt("a number's state"))?;
+            let now = now.ok_or_else(missing)?;
+            let state = State::from_word(&now.state).ok_or_else(|| Error::corrupt("a number's state"))?;
+            if now.life != wanted.life {
+                return Err(Refusal::OtherLife { number: wanted.number.to_owned(), state, life: now.life }.into());
+            }
             if wanted.forget_document && state.is_open() {
                 return Err(Refusal::StillOpen { number: wanted.number.to_owned(), state }.into());
             }
@@ -84,7 +91,7 @@ async fn change(tx: &mut Tx<'_>, principal: &Principal, wanted: &Amendment<'_>) 
         r#"with changed as (
              update number
                 set metadata = case when $4 then $5 else metadata end, document_ref = case when $6 then null else document_ref end
-              where tenant_id = $1 and series = $2 and number = $3
+              where tenant_id = $1 and series = $2 and number = $3 and life = $12
                 and ($4 and metadata is distinct from $5 or $6 and document_ref is not null)
                 and not ($6 and state in ('reserved', 'sending', 'failed', 'in_doubt'))
              returning part, period, value, state
@@ -103,7 +110,8 @@ async fn change(tx: &mut Tx<'_>, principal: &Principal, wanted: &Amendment<'_>) 
         principal.to_string(),
         wanted.operation_id.as_str(),
         wanted.note(),
-        wanted.trace_id
+        wanted.trace_id,
+        wanted.life
     );
     Ok(changed.fetch_one(tx.db()).await? == 1)
 }

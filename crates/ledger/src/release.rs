@@ -37,7 +37,7 @@ impl Ledger {
             let mut tx = Tx::begin(self.shard(shard)?, Authority::Tenant(principal), Snapshot::PerStatement).await?;
             let series = series::read(&mut tx, principal, asked.series).await?.ok_or_else(|| missing(asked))?;
             let number = stands(&mut tx, principal, asked).await?.ok_or_else(|| missing(asked))?;
-            if asked.life.unwrap_or(1) != number.life {
+            if asked.life != number.life {
                 return Err(other_life(number).into());
             }
             match Verb::Release.step(number.state) {

@@ -23,8 +23,8 @@ pub struct Asked<'a> {
     pub number: &'a str,
     /// Which step.
     pub verb: Verb,
-    /// Which of its lives is meant; none is whichever it is in, but for a release, where it is the first.
-    pub life: Option<i32>,
+    /// Which of its lives is meant: whoever comes late must not meet the document of the next one.
+    pub life: i32,
     /// Why.
     pub reason: Option<&'a str>,
     /// Whether the caller may decide what nobody knows.
@@ -52,7 +52,7 @@ impl Ledger {
             let number = stands(&mut tx, principal, asked).await?;
             tx.end().await?;
             let number = number.ok_or_else(|| missing(asked))?;
-            if asked.life.is_some_and(|life| life != number.life) {
+            if asked.life != number.life {
                 return Err(other_life(number).into());
             }
             match asked.verb.step(number.state) {
@@ -94,7 +94,7 @@ async fn take(tx: &mut Tx<'_>, principal: &Principal, asked: &Asked<'_>) -> Resu
         Row,
         r#"with old as (
              select part, period, value, state from number where tenant_id = $1 and series = $2 and number = $3
-                and ($11::integer is null or life = $11) for no key update
+                and life = $11 for no key update
            ), moved as (
              update number n
                 set state = $5, issued_at = case when $5 = 'issued' then $6 when old.state = 'issued' then coalesce(n.issued_at, n.at)

@@ -57,7 +57,7 @@ pub(crate) struct StepOf {
     /// Why; it is kept in the number's history
     #[arg(long)]
     reason: Option<String>,
-    /// Which life of the number is meant, where it was released and given again
+    /// Which life of the number is meant, where it was released and given again; without it the first
     #[arg(long)]
     life: Option<i32>,
     /// For programs

@@ -24,6 +24,7 @@ pub(crate) async fn amend(
     let series = SeriesName::parse(&name)?;
     let text = number::readable(text)?;
     let reason = step::reason(body.reason)?;
+    let life = step::life(body.life)?;
     let mut errors = Vec::new();
     if body.metadata.is_none() && body.document_ref.is_none() {
         errors.push(FieldError::new("", "says nothing to change: give metadata, or document_ref as null"));
@@ -43,6 +44,7 @@ pub(crate) async fn amend(
     let wanted = Amendment {
         series: &series,
         number: &text,
+        life,
         metadata: metadata.as_ref().map(Option::as_ref),
         forget_document: body.document_ref.is_some(),
         reason: &reason,

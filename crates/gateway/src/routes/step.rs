@@ -67,12 +67,13 @@ async fn step(verb: Verb, given: Given, body: api::Step) -> Result<axum::Json<ap
     let series = SeriesName::parse(&name)?;
     let number = named(text, super::query(query)?)?;
     let reason = body.reason.map(reason).transpose()?;
+    let life = life(body.life)?;
     let placement = gateway.placement(&principal, &series).await?;
     let asked = Asked {
         series: &series,
         number: &number,
         verb,
-        life: body.life,
+        life,
         reason: reason.as_deref(),
         may_override: scopes.0.contains(&Scope::NumbersOverride),
         at: call.at,
@@ -95,6 +96,18 @@ fn named(in_path: String, query: Named) -> Result<String, Failed> {
         (_, Some(_)) => return Err(Failed::field("/number", "in the query: goes with - in the path's place of the number")),
     };
     super::number::readable(text)
+}
+
+/// Which life is meant: the first, if nothing else is said.
+pub(crate) fn life(said: Option<i32>) -> Result<i32, Failed> {
+    let life = said.unwrap_or(1);
+    if life < 1 {
+        return Err(Failed::field(
+            "/life",
+            "must be 1 or more: 1 is a number's first life, and the answer that gave it says any later one",
+        ));
+    }
+    Ok(life)
 }
 
 pub(crate) fn reason(text: String) -> Result<String, Failed> {
