@@ -172,6 +172,15 @@ const FAULTS: &[Fault] = &[
         proved: "a number is not where its history ended",
     },
     Fault {
+        what: "a date that goes back in a strict series",
+        plant: r#"update series set chronology = 'strict'; update series_version set settings = settings || '{"chronology": "strict"}';
+                  update number set document_date = '2025-12-31' where value in (4, 6)"#,
+        undo: r#"update series set chronology = 'none'; update series_version set settings = settings || '{"chronology": "none"}';
+                 update number set document_date = '2026-01-01'"#,
+        audited: "the series is strict, and value 4 is dated before a lower one",
+        proved: "",
+    },
+    Fault {
         what: "a guard that is gone",
         plant: "alter table number drop constraint number_follows",
         undo: "alter table number add constraint number_follows foreign key (tenant_id, series, part, period, prev) references number",

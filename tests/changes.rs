@@ -92,6 +92,10 @@ fn c43_the_second_to_save_is_shown_what_came_between() {
         let merged = patch(&app.first, "/v1/series/a?merge=true", 1, json!({"release": "last_unsent"})).await.expect(200);
         assert_eq!((&merged.body["release"], &merged.body["reservation_ttl_seconds"]), (&json!("last_unsent"), &json!(60)));
         assert_eq!(merged.body["version"], 3);
+        // A whole series sent back, changed in one place: what is as it was in that version is no change.
+        let whole = json!({"reservation_ttl_seconds": null, "release": "never", "max_length": 30, "max_days_ahead": 9});
+        let whole = patch(&app.first, "/v1/series/a?merge=true", 1, whole).await.expect(200);
+        assert_eq!((&whole.body["reservation_ttl_seconds"], &whole.body["max_days_ahead"]), (&json!(60), &json!(9)));
         // The same field, or one that decides numbers, is never merged.
         let same = json!({"reservation_ttl_seconds": 90});
         let _ = patch(&app.first, "/v1/series/a?merge=true", 1, same).await.problem(412, "version-conflict");
@@ -100,7 +104,7 @@ fn c43_the_second_to_save_is_shown_what_came_between() {
         let _ = patch(&app.first, "/v1/series/a", 9, decides.clone()).await.problem(412, "version-conflict");
         let without = app.first.call(Method::PATCH, "/v1/series/a", None, Some(&decides)).await;
         let _ = without.problem(428, "precondition-required");
-        let kinds: Vec<_> = events(&app.first, 7).await.iter().map(|event| event["kind"].clone()).collect();
+        let kinds: Vec<_> = events(&app.first, 8).await.iter().map(|event| event["kind"].clone()).collect();
         assert_eq!(
             kinds,
             [
@@ -108,12 +112,13 @@ fn c43_the_second_to_save_is_shown_what_came_between() {
                 "series.changed",
                 "series.conflict",
                 "series.changed",
+                "series.changed",
                 "series.conflict",
                 "series.conflict",
                 "series.conflict"
             ]
         );
-        let changed = &events(&app.first, 7).await[1];
+        let changed = &events(&app.first, 8).await[1];
         assert_eq!(
             (&changed["subject"], &changed["before"]["reservation_ttl_seconds"], &changed["after"]["reservation_ttl_seconds"]),
             (&json!("a"), &Value::Null, &json!(60))

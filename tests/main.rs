@@ -8,6 +8,7 @@ mod bad_input;
 mod cancellation;
 mod catalogue;
 mod changes;
+mod commands;
 mod commit;
 mod dev;
 mod doctor;

@@ -204,6 +204,38 @@ fn c10_a_date_does_not_go_back_in_a_strict_series() {
     });
 }
 
+/// A series that becomes strict begins with the latest date that a number has, and keeps it when a number is given back.
+#[test]
+fn a_series_becomes_strict_where_it_is() {
+    prove(async |app| {
+        let settings = json!({"reset": "never", "release": "last_unsent"});
+        app.first.create_series("a", "A{seq:4}", settings).await.expect(201);
+        let reserve = async |n: i64, date: &str| {
+            let body = json!({"document_ref": format!("order-{n}"), "document_date": date});
+            app.first.post("/v1/series/a/reservations", &format!("{n}-{date}"), body).await
+        };
+        let release = async |n: i64, life: i64| {
+            let path = format!("/v1/series/a/numbers/A{n:04}/release");
+            let _ = app.first.post(&path, "unused", json!({"reason": "not wanted", "life": life})).await.expect(200);
+        };
+        let _ = reserve(1, "2026-06-01").await.expect(201);
+        let _ = reserve(2, "2026-01-01").await.expect(201);
+        let _ = reserve(3, "2030-01-01").await.expect(201);
+        release(3, 1).await;
+        let strict = app.first.http.patch(format!("{}/v1/series/a", app.first.base)).bearer_auth(&app.first.key);
+        let strict = strict.header("If-Match", "\"1\"").json(&json!({"chronology": "strict"}));
+        let _ = testkit::Reply::of(strict).await.expect(200);
+        let no = reserve(4, "2026-05-31").await.problem(422, "chronology");
+        assert!(no.text.contains("2026-06-01"), "the date of 2030 went with its number: {}", no.text);
+        let _ = reserve(5, "2026-07-01").await.expect(201);
+        release(3, 2).await;
+        let _ = reserve(6, "2026-05-31").await.problem(422, "chronology");
+        let _ = reserve(7, "2026-06-01").await.expect(201);
+        let audit = app.first.get("/v1/series/a/audit").await.expect(200);
+        assert_eq!(audit.body["complete"], true, "what was dated before it became strict is as it is: {}", audit.text);
+    });
+}
+
 #[test]
 fn dates_may_be_only_so_far_ahead() {
     at("2026-02-27T22:00:00Z", async |app, clock| {

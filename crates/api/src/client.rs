@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    Audit, AuditLine, CreateSeries, CreateTenant, Explained, Issue, Number, Numbers, Page, Period, Problem, Progress, Reserve,
-    Series, Sightings, Step, Tenant, escape,
+    Audit, AuditLine, CreateSeries, CreateTenant, Explained, Issue, ListedSeries, Number, Numbers, Page, PatchSeries, Period,
+    Preview, Previewed, Problem, Progress, Raise, Reserve, Series, Sightings, Step, Tenant, escape,
 };
 
 /// How long an audit or an export may take.
@@ -60,7 +60,8 @@ impl Error {
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Problem(problem) => matches!(problem.status, 429 | 503) || problem.slug() == "idempotency-in-progress",
-            Self::Transport { .. } => true,
+            // An address that is none never works.
+            Self::Transport { source, .. } => !source.is_builder(),
             Self::Foreign { status, .. } => matches!(status, 502..=504),
         }
     }
@@ -90,6 +91,24 @@ impl Client {
     /// Reads a series.
     pub async fn series(&self, series: &str) -> Result<Series, Error> {
         self.get(&format!("/v1/series/{}", escape(series))).await
+    }
+
+    /// The series of the tenant, all of them.
+    pub async fn all_series(&self) -> Result<Vec<ListedSeries>, Error> {
+        self.all("/v1/series").await
+    }
+
+    /// Changes a series that was read in this version; `merge` changes what is apart from what others changed since.
+    pub async fn change_series(&self, series: &str, version: i64, merge: bool, body: &PatchSeries) -> Result<Series, Error> {
+        let path = format!("/v1/series/{}{}", escape(series), if merge { "?merge=true" } else { "" });
+        let request = self.http.patch(format!("{}{path}", self.base)).header("If-Match", format!("\"{version}\"")).json(body);
+        Ok(self.send(request).await?.body)
+    }
+
+    /// What would come next in a series, as it is or with changes.
+    pub async fn preview(&self, series: &str, body: &Preview) -> Result<Previewed, Error> {
+        let path = format!("/v1/series/{}/preview", escape(series));
+        Ok(self.send(self.http.post(format!("{}{path}", self.base)).json(body)).await?.body)
     }
 
     /// Issues one number.
@@ -126,16 +145,13 @@ impl Client {
 
     /// The periods of a series, all of them.
     pub async fn periods(&self, series: &str) -> Result<Vec<Period>, Error> {
-        let (mut periods, mut cursor) = (Vec::new(), None::<String>);
-        loop {
-            let from = cursor.map(|cursor| format!("&cursor={}", escape(&cursor))).unwrap_or_default();
-            let page: Page<Period> = self.get(&format!("/v1/series/{}/periods?limit=1000{from}", escape(series))).await?;
-            periods.extend(page.items);
-            cursor = page.next_cursor;
-            if cursor.is_none() {
-                return Ok(periods);
-            }
-        }
+        self.all(&format!("/v1/series/{}/periods", escape(series))).await
+    }
+
+    /// The next value of a period goes up, with the reason.
+    pub async fn raise_next(&self, series: &str, period: &str, body: &Raise) -> Result<Period, Error> {
+        let path = format!("/v1/series/{}/periods/{}/next", escape(series), escape(period));
+        Ok(self.send(self.http.post(format!("{}{path}", self.base)).json(body)).await?.body)
     }
 
     /// Closes a period for good.
@@ -200,6 +216,20 @@ impl Client {
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         Ok(self.send(self.http.get(format!("{}{path}", self.base))).await?.body)
+    }
+
+    /// A list to its end.
+    async fn all<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, Error> {
+        let (mut items, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let from = cursor.map(|cursor| format!("&cursor={}", escape(&cursor))).unwrap_or_default();
+            let page: Page<T> = self.get(&format!("{path}?limit=1000{from}")).await?;
+            items.extend(page.items);
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return Ok(items);
+            }
+        }
     }
 
     fn lost(&self, source: reqwest::Error) -> Error {

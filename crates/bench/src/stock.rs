@@ -86,8 +86,8 @@ const IN_THE_DIRECTORY: [&str; 5] = [
             jsonb_build_object('pattern', 'RE-{seq:9}', 'reset', 'never', 'time_zone', 'UTC', 'first', 1, 'gapless', true,
                                'overflow', 'refuse', 'max_length', 16), now(), 'bench'
        from unnest($1::bigint[], $2::bytea[]) given (t, hash), unnest($3::text[]) series, shard",
-    "insert into pattern (tenant_id, issuer, series, version, pattern, overflow)
-     select ('018f0000-0000-7000-8000-' || lpad(to_hex(t), 12, '0'))::uuid, 'default', series, 1, 'RE-{seq:9}', 'refuse'
+    "insert into pattern (tenant_id, issuer, series, version, pattern, overflow, reset)
+     select ('018f0000-0000-7000-8000-' || lpad(to_hex(t), 12, '0'))::uuid, 'default', series, 1, 'RE-{seq:9}', 'refuse', 'never'
        from unnest($1::bigint[], $2::bytea[]) given (t, hash), unnest($3::text[]) series",
 ];
 

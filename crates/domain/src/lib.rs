@@ -17,6 +17,7 @@ pub mod series;
 pub mod state;
 pub mod text;
 
+mod check;
 mod overlap;
 
 pub use overlap::overlap;

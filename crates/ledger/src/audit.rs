@@ -207,6 +207,7 @@ impl Ledger {
             periods: BTreeMap::new(),
             stretches: Vec::new(),
             later_lives: 0,
+            strict_since: None,
             impossible: Vec::new(),
         };
         auditor.get_ready().await?;
@@ -232,6 +233,8 @@ struct Auditor<'a> {
     stretches: Vec<Stretch>,
     /// How many lives numbers have had beyond their first.
     later_lives: i64,
+    /// Since which version the series is strict; none where it is not.
+    strict_since: Option<i64>,
     impossible: Vec<String>,
 }
 

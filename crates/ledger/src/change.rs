@@ -13,7 +13,7 @@ use domain::{
     id::{OperationId, SeriesName},
     principal::Principal,
     refusal::Refusal,
-    series::{Draft, Settings, Status},
+    series::{Chronology, Draft, Settings, Status},
 };
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
@@ -83,7 +83,7 @@ impl Ledger {
                 refuse_numbers(&mut tx, principal, change.series, example).await?;
             }
             tx.reach(Point::AfterLock).await?;
-            set_counters(&mut tx, principal, change).await?;
+            set_counters(&mut tx, principal, change, before.settings.chronology).await?;
             keep(&mut tx, principal, change, (&before.settings, before.status)).await?;
             tx.reach(Point::AfterWrite).await?;
             tx.commit().await?;
@@ -189,17 +189,25 @@ async fn refuse_numbers(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesNam
     Ok(())
 }
 
-async fn set_counters(tx: &mut Tx<'_>, principal: &Principal, change: &Change<'_>) -> Result<(), Error> {
+/// Where the series becomes strict, the latest date of a period is found out: none that was released counts. That walks over
+/// the period's numbers while nothing is issued, some seconds for ten million, once.
+async fn set_counters(tx: &mut Tx<'_>, principal: &Principal, change: &Change<'_>, was: Chronology) -> Result<(), Error> {
     let gate = series::gate(change.status);
+    let becomes_strict = was == Chronology::None && change.settings.chronology == Chronology::Strict;
     sqlx::query!(
-        "update counter c set config_version = $3, gate = $4
+        "update counter c set config_version = $3, gate = $4, last_date = case when $5 then d.latest else last_date end,
+                              floor_date = case when $5 then d.latest else floor_date end
            from (select part, period from counter where tenant_id = $1 and series = $2 and gate <> 'closed'
                   order by part, period for no key update) o
+           left join lateral (select max(document_date) as latest from number n
+                  where $5 and n.tenant_id = $1 and n.series = $2 and n.part = o.part and n.period = o.period
+                    and n.state <> 'released') d on true
           where c.tenant_id = $1 and c.series = $2 and c.part = o.part and c.period = o.period and c.gate <> 'closed'",
         principal.tenant.0,
         change.series.as_str(),
         change.version + 1,
-        gate.word()
+        gate.word(),
+        becomes_strict
     )
     .execute(tx.db())
     .await?;

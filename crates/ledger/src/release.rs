@@ -69,7 +69,7 @@ impl Ledger {
 }
 
 /// Number, counter and history move together or not at all. In a strict series the latest date is that of the number
-/// before, since it may not stay at one that nobody has.
+/// before, since it may not stay at one that nobody has; or the one that the period had when the series became strict.
 async fn give_back(
     tx: &mut Tx<'_>,
     principal: &Principal,
@@ -84,9 +84,9 @@ async fn give_back(
               where tenant_id = $1 and series = $2 and part = $3 and period = $4 and value = $5 and life = $6 and state = 'reserved'
              returning value, number, period, part, state, document_ref, document_date, at, issued_at, life
            ), back as (
-             update counter set last = $5 - 1, last_date = case when $7 then
+             update counter set last = $5 - 1, last_date = case when $7 then greatest(floor_date,
                  (select document_date from number where tenant_id = $1 and series = $2 and part = $3 and period = $4 and value < $5
-                   order by value desc limit 1) else last_date end
+                     and document_date is not null order by value desc limit 1)) else last_date end
               where tenant_id = $1 and series = $2 and part = $3 and period = $4 and last = $5 and exists (select from gone)
              returning 1
            ), noted as (

@@ -10,6 +10,7 @@ mod issue;
 mod migrate;
 mod numbers;
 mod periods;
+mod series;
 mod serve;
 mod shutdown;
 mod telemetry;
@@ -44,6 +45,8 @@ enum Verb {
     Migrate(migrate::Migrate),
     /// Make an operator key and print it, once
     OperatorKey(migrate::OperatorKey),
+    /// Make, look at and change series
+    Series(series::SeriesCommand),
     /// Issue numbers for the documents in a file; run it again and nothing new is issued
     Issue(issue::IssueFile),
     /// Reserve a number for a document
@@ -78,6 +81,7 @@ async fn main() -> ExitCode {
         Verb::Dispatch(dispatch) => dispatch.run().await,
         Verb::Migrate(migrate) => migrate.run().await,
         Verb::OperatorKey(key) => key.run().await,
+        Verb::Series(series) => series.run().await,
         Verb::Issue(issue) => issue.run().await,
         Verb::Reserve(reserve) => reserve.run().await,
         Verb::Confirm(step) => step.run("confirm").await,
@@ -100,6 +104,9 @@ async fn main() -> ExitCode {
 
 /// What went wrong, its causes (each once: some repeat their own), and what can be done.
 fn complain(failure: &(dyn std::error::Error + 'static)) {
+    if std::env::args_os().any(|word| word == "--json") {
+        return complain_to_a_program(failure);
+    }
     let mut said = failure.to_string();
     eprintln!("seriatim: {said}");
     let mut cause = failure.source();
@@ -114,4 +121,13 @@ fn complain(failure: &(dyn std::error::Error + 'static)) {
     if let Some(advice) = store::advice(failure) {
         eprintln!("  so: {advice}");
     }
+}
+
+/// One JSON object on standard error: the gateway's problem where it is one.
+fn complain_to_a_program(failure: &(dyn std::error::Error + 'static)) {
+    let problem = match failure.downcast_ref::<numbers::Told>() {
+        Some(numbers::Told(api::client::Error::Problem(problem))) => serde_json::to_value(problem).ok(),
+        _ => None,
+    };
+    eprintln!("{}", problem.unwrap_or_else(|| serde_json::json!({"title": "not done", "detail": failure.to_string()})));
 }

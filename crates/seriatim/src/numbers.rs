@@ -119,7 +119,23 @@ impl ExplainNumber {
     }
 }
 
-/// Tries again what may pass; whatever is called is safe to repeat.
+/// What the gateway, or the way to it, said, in words for a person and whole for a program.
+#[derive(Debug)]
+pub(crate) struct Told(pub(crate) Error);
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&tell(&self.0))
+    }
+}
+
+impl std::error::Error for Told {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        std::error::Error::source(&self.0)
+    }
+}
+
+/// Tries again what may pass, and says after a while that it does; whatever is called is safe to repeat.
 pub(crate) async fn patiently<T, Call>(mut call: impl FnMut() -> Call) -> Result<T, Failure>
 where
     Call: Future<Output = Result<T, Error>>,
@@ -129,9 +145,12 @@ where
         match call().await {
             Err(error) if error.is_passing() && tries < TRIES => {
                 tries += 1;
+                if tries == 5 {
+                    eprintln!("seriatim: {}; trying again for some seconds", tell(&error));
+                }
                 tokio::time::sleep(Duration::from_millis(100 * tries)).await;
             }
-            Err(error) => return Err(tell(&error).into()),
+            Err(error) => return Err(Told(error).into()),
             Ok(done) => return Ok(done),
         }
     }
@@ -147,7 +166,8 @@ pub(crate) fn tell(error: &Error) -> String {
     }
 }
 
-fn new_key() -> String {
+/// A key that nobody had.
+pub(crate) fn new_key() -> String {
     let entropy: &dyn Entropy = &SystemEntropy;
     gateway::uuid(domain::clock::Clock::instant(&SystemClock), entropy).to_string()
 }

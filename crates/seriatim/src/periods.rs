@@ -1,6 +1,6 @@
-//! The periods of a series, and closing one for good.
+//! The periods of a series, closing one for good, and raising its next value.
 
-use api::Period;
+use api::{Period, Raise};
 use clap::Args;
 
 use crate::{Failure, address::Server, numbers::patiently};
@@ -16,6 +16,15 @@ pub(crate) struct Periods {
     /// Close this period: it takes no number any more
     #[arg(long, value_name = "PERIOD")]
     close: Option<String>,
+    /// The next value of this period goes up to --to, and --reason says why
+    #[arg(long, value_name = "PERIOD", conflicts_with = "close", requires_all = ["to", "reason"])]
+    raise: Option<String>,
+    /// The next value
+    #[arg(long, value_name = "VALUE", requires = "raise")]
+    to: Option<i64>,
+    /// Why values are skipped; it is kept
+    #[arg(long, requires = "raise")]
+    reason: Option<String>,
     /// For programs: one JSON object a line
     #[arg(long)]
     json: bool,
@@ -24,9 +33,11 @@ pub(crate) struct Periods {
 impl Periods {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let client = self.server.client()?;
-        let periods = match &self.close {
-            Some(period) => vec![patiently(|| client.close_period(&self.series, period)).await?],
-            None => patiently(|| client.periods(&self.series)).await?,
+        let raise = Raise { value: self.to.unwrap_or_default(), reason: self.reason.unwrap_or_default() };
+        let periods = match (&self.close, &self.raise) {
+            (Some(period), _) => vec![patiently(|| client.close_period(&self.series, period)).await?],
+            (None, Some(period)) => vec![patiently(|| client.raise_next(&self.series, period, &raise)).await?],
+            (None, None) => patiently(|| client.periods(&self.series)).await?,
         };
         for period in &periods {
             if self.json {

@@ -50,7 +50,7 @@ pub(crate) async fn change(
     let name = SeriesName::parse(&name)?;
     let merge = super::query(asked)?.merge.unwrap_or(false);
     let version = versions::if_match(&headers)?;
-    let yours = fields(&body)?;
+    let mut yours = fields(&body)?;
     if yours.is_empty() {
         return Err(Failed::field("", "says nothing to change: give the fields that are to be others"));
     }
@@ -61,6 +61,10 @@ pub(crate) async fn change(
         if now.version != version {
             let base = gateway.ledger.version(&placement.shard, &principal, &name, version).await.map_err(Failed::shard)?;
             let base = base.map(|base| all(&base)).unwrap_or_default();
+            if merge {
+                // A whole series sent back: what is as it was is no change of yours.
+                yours.retain(|field, value| base.get(field) != Some(value));
+            }
             if base.is_empty() || !(merge && can_merge(&base, &yours, &theirs)) {
                 return Err(conflict(&gateway, &principal, &placement.shard, &name, &call, (base, yours, theirs)).await);
             }

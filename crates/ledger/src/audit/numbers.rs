@@ -1,6 +1,7 @@
 //! The pass over the numbers: a stretch of values at a time.
 
-use domain::next::Gate;
+use domain::{next::Gate, series::Chronology};
+use jiff::civil::Date;
 use store::Error;
 
 use super::{Auditor, Gap, Run, Stretch, add, within};
@@ -31,11 +32,14 @@ struct Walk {
     open: i64,
     /// Where the present stretch began.
     stretch: Option<i64>,
+    /// The latest date so far.
+    latest: Option<Date>,
 }
 
 impl Auditor<'_> {
     pub(super) async fn numbers(&mut self) -> Result<(), Error> {
         let counters = self.counters().await?;
+        self.strict_since = self.strict_since().await?;
         let about = |counter: &Counter| counter.last - counter.firsts.first().copied().unwrap_or_default() + 1;
         // Numbers once, their texts once, claims once.
         let numbers: i64 = counters.iter().map(about).sum();
@@ -181,6 +185,9 @@ impl Auditor<'_> {
                 self.each(counter, walk).await?;
             }
         }
+        if let Some(since) = self.strict_since.filter(|_| count > 0) {
+            self.dates(counter, walk, since).await?;
+        }
         walk.before = last;
         self.went_on("numbers", count).await;
         Ok(count)
@@ -216,6 +223,56 @@ impl Auditor<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the dates of the same numbers go back where they may not: since the series is strict, none is before the latest
+    /// of the numbers below it.
+    async fn dates(&mut self, counter: &Counter, walk: &mut Walk, since: i64) -> Result<(), Error> {
+        let row = within(
+            sqlx::query!(
+                r#"select max(document_date) as "latest: jiff_sqlx::Date",
+                          min(value) filter (where config_version >= $7 and document_date < greatest(before, $8)) as back
+                     from (select value, document_date, config_version,
+                                  max(document_date) over (order by value rows between unbounded preceding and 1 preceding) as before
+                             from (select value, config_version, case when state <> 'released' then document_date end as document_date
+                                     from number where tenant_id = $1 and series = $2 and part = $3 and period = $4 and value > $5
+                                    order by value limit $6) n) n"#,
+                self.principal.tenant.0,
+                self.series.name.as_str(),
+                counter.part,
+                counter.period,
+                walk.before.unwrap_or(-1),
+                CHUNK,
+                since,
+                walk.latest.map(jiff_sqlx::ToSqlx::to_sqlx) as _
+            )
+            .fetch_one(self.tx.db()),
+        )
+        .await?;
+        walk.latest = walk.latest.max(row.latest.map(jiff_sqlx::Date::to_jiff));
+        if let Some(value) = row.back {
+            let what = || format!("the series is strict, and value {value} is dated before a lower one");
+            self.impossible(Some(&counter.period), what);
+        }
+        Ok(())
+    }
+
+    /// Since which version the series is strict without a break; none where it is not.
+    async fn strict_since(&mut self) -> Result<Option<i64>, Error> {
+        if self.series.settings.chronology != Chronology::Strict {
+            return Ok(None);
+        }
+        let since = within(
+            sqlx::query_scalar!(
+                r#"select coalesce(max(version), 0) + 1 as "since!" from series_version
+                    where tenant_id = $1 and series = $2 and settings ->> 'chronology' <> 'strict'"#,
+                self.principal.tenant.0,
+                self.series.name.as_str()
+            )
+            .fetch_one(self.tx.db()),
+        )
+        .await?;
+        Ok(Some(since))
     }
 
     /// A value that does not follow the one before it: the beginning, a run that says so, or a gap.
