@@ -276,6 +276,34 @@ fn c44_the_next_value_only_goes_up_and_says_why() {
     });
 }
 
+/// A change to what is so already is none; null is no value where a field must have one; a paused series can be looked at
+/// as if it were resumed; a period that has not begun has a next value.
+#[test]
+fn small_things_are_right_too() {
+    prove(async |app| {
+        series(&app.first, "a", "A{seq:4}", json!({"gapless": false})).await;
+        let same = patch(&app.first, "/v1/series/a", 1, json!({"pattern": "A{seq:4}"})).await.expect(200);
+        assert_eq!(same.body["version"], 1);
+        let null = patch(&app.first, "/v1/series/a", 1, json!({"first": null, "max_length": 31})).await.problem(422, "invalid");
+        assert_eq!(null.body["errors"][0]["pointer"], "/first", "{}", null.text);
+        let _ = patch(&app.first, "/v1/series/a", 1, json!({"release": "last_unsent"})).await.expect(200);
+        let agreed = patch(&app.first, "/v1/series/a?merge=true", 1, json!({"release": "last_unsent"})).await.expect(200);
+        assert_eq!(agreed.body["version"], 2, "others made it so already");
+        let begun = json!({"value": 1, "reason": "the same"});
+        let begun = app.first.post("/v1/series/a/periods/all/next", "unused", begun).await.expect(200);
+        assert_eq!(begun.body["next"], 1);
+        let _ = app.first.post("/v1/series/a/periods/all/next", "unused", json!({"value": 5, "reason": "r"})).await.expect(200);
+        let down = app.first.post("/v1/series/a/periods/all/next", "unused", json!({"value": 3, "reason": "r"})).await;
+        let down = down.problem(409, "next-used");
+        assert!(down.text.contains("value 3 of period all is behind already; the next value"), "{}", down.text);
+        let _ = app.first.issue("a", "k", json!({})).await.expect(201);
+        let _ = patch(&app.first, "/v1/series/a", 2, json!({"status": "paused"})).await.expect(200);
+        let asked = json!({"proposed": {"status": "active"}});
+        let seen = app.first.post("/v1/series/a/preview", "unused", asked).await.expect(200);
+        assert_eq!((&seen.body["numbers"][0]["number"], seen.body.get("refusals")), (&json!("A0006"), None), "{}", seen.text);
+    });
+}
+
 #[test]
 fn a_preview_of_a_proposal_shows_what_it_would_meet() {
     prove(async |app| {

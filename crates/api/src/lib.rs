@@ -48,6 +48,11 @@ fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Res
     Option::deserialize(deserializer).map(Some)
 }
 
+/// What may be absent and may not be null.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
 /// Percent-encodes a path segment or query value: everything but RFC 3986's unreserved characters.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -164,46 +164,46 @@ pub struct FiscalYear {
 #[serde(deny_unknown_fields)]
 pub struct PatchSeries {
     /// How a value becomes a text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::present", skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     /// When counting begins again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::present", skip_serializing_if = "Option::is_none")]
     pub reset: Option<String>,
     /// When a fiscal year begins and what it is called after; null with another reset.
     #[serde(default, deserialize_with = "crate::given", skip_serializing_if = "Option::is_none")]
     pub fiscal_year: Option<Option<FiscalYear>>,
     /// An IANA zone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::present", skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
     /// The first value of every period that has not begun.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::present", skip_serializing_if = "Option::is_none")]
     pub first: Option<i64>,
     /// False allows an explained jump.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::present", skip_serializing_if = "Option::is_none")]
     pub gapless: Option<bool>,
     /// `refuse` or `widen`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::present", skip_serializing_if = "Option::is_none")]
     pub overflow: Option<String>,
     /// The longest text allowed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::present", skip_serializing_if = "Option::is_none")]
     pub max_length: Option<i32>,
     /// `none` or `strict`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::present", skip_serializing_if = "Option::is_none")]
     pub chronology: Option<String>,
     /// How far ahead of today a date may lie; null: any.
     #[serde(default, deserialize_with = "crate::given", skip_serializing_if = "Option::is_none")]
     pub max_days_ahead: Option<Option<i64>>,
     /// `never` or `last_unsent`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::present", skip_serializing_if = "Option::is_none")]
     pub release: Option<String>,
     /// How long a reservation may stay one; null: for as long as it takes.
     #[serde(default, deserialize_with = "crate::given", skip_serializing_if = "Option::is_none")]
     pub reservation_ttl_seconds: Option<Option<i64>>,
     /// `alarm` or `void`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::present", skip_serializing_if = "Option::is_none")]
     pub reservation_overdue: Option<String>,
     /// `active`, `paused`, or `closed` for ever.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::present", skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
 }
 

@@ -120,14 +120,17 @@ pub enum Refusal {
         state: State,
     },
     /// The next value would be one that was given already.
-    #[error("value {next} of period {period} is used already: number {number}; the next value can only go up, to {free} or more")]
+    #[error(
+        "value {next} of period {period} {}; the next value can only go up, to {free} or more",
+        number.as_ref().map_or("is behind already".to_owned(), |number| format!("is used already: number {number}"))
+    )]
     NextUsed {
         /// The value asked for.
         next: i64,
         /// The period.
         period: Period,
         /// The first number that would be met.
-        number: String,
+        number: Option<String>,
         /// The smallest value that is free.
         free: i64,
     },

@@ -1,7 +1,7 @@
 //! What would come next. Uses nothing, locks nothing, promises nothing.
 
 use domain::{
-    next::{Counter, Next, next},
+    next::{Counter, Gate, Next, next},
     period::Period,
     principal::Principal,
     refusal::Refusal,
@@ -42,8 +42,13 @@ impl Ledger {
             let period = series.settings.period(date);
             let counter = counter::look(&mut tx, principal, &series.name, &period).await?;
             tx.end().await?;
-            let counter =
-                counter.unwrap_or_else(|| Counter::untouched(&series.settings, period.clone(), series::gate(series.status)));
+            // Whether numbers come is for the status, which may be a proposed one; a closed period takes none anyhow.
+            let gate = series::gate(series.status);
+            let counter = match counter {
+                Some(counter) if counter.gate == Gate::Closed => counter,
+                Some(counter) => Counter { gate, ..counter },
+                None => Counter::untouched(&series.settings, period.clone(), gate),
+            };
             let numbers = next(&series.settings, series.status, &counter, &vec![date; count])?;
             Ok(Preview { period, numbers })
         })

@@ -60,14 +60,13 @@ impl Ledger {
             if wish.next <= last {
                 let place = (wish.period.to_string(), 0, wish.next.max(held.run_first.min(last)));
                 let met = number::at_places(&mut tx, principal, wish.series, vec![place]).await;
-                let number = met.ok().and_then(|mut met| met.pop()).map(|met| met.number).unwrap_or_default();
+                let number = met.ok().and_then(|mut met| met.pop()).map(|met| met.number);
                 let (next, period, free) = (wish.next, wish.period.clone(), last + 1);
                 return Err(Refusal::NextUsed { next, period, number, free }.into());
             }
             if wish.next == last + 1 {
-                // It is so already.
-                tx.end().await?;
-                return Ok(());
+                // It is so already; the period is there from now on.
+                return Ok(tx.commit().await?);
             }
             let no = |detail: String| Refusal::Invalid(vec![FieldError::new("/value", detail)]);
             if series.settings.gapless {

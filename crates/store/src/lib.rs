@@ -15,6 +15,7 @@ mod event;
 pub mod fault;
 mod pool;
 mod retry;
+mod schema;
 pub mod settings;
 mod tx;
 
@@ -22,4 +23,5 @@ pub use error::{Cause, Error, Stop, advice};
 pub use event::{Event, Reached};
 pub use pool::{connect_once, pool};
 pub use retry::{LOST, Patience, pause, read, repeat};
+pub use schema::{note_migrations, schema_difference};
 pub use tx::{Authority, Seat, Snapshot, Tx, ping};

@@ -62,10 +62,12 @@ const IMPOSSIBLE: &[(&str, &str)] = &[
             r.period, r.first) = (n.tenant_id, n.series, n.part, n.period, n.value))",
     ),
     (
-        "a run begins with no number although later values were given",
+        "a run begins with no number although later values of it were given",
         "select format('%s %s %s', series, period, first) from run r
           where exists (select from number n where (n.tenant_id, n.series, n.part, n.period) =
-                        (r.tenant_id, r.series, r.part, r.period) and n.value > r.first)
+                        (r.tenant_id, r.series, r.part, r.period) and n.value > r.first
+                        and not exists (select from run s where (s.tenant_id, s.series, s.part, s.period) =
+                          (r.tenant_id, r.series, r.part, r.period) and s.first > r.first and s.first <= n.value))
             and not exists (select from number n where (n.tenant_id, n.series, n.part, n.period, n.value) =
                         (r.tenant_id, r.series, r.part, r.period, r.first))",
     ),

@@ -62,14 +62,18 @@ pub(crate) async fn change(
             let base = gateway.ledger.version(&placement.shard, &principal, &name, version).await.map_err(Failed::shard)?;
             let base = base.map(|base| all(&base)).unwrap_or_default();
             if merge {
-                // A whole series sent back: what is as it was is no change of yours.
-                yours.retain(|field, value| base.get(field) != Some(value));
+                // A whole series sent back: what is as it was is no change of yours, nor what others have made so since.
+                yours.retain(|field, value| base.get(field) != Some(value) && theirs.get(field) != Some(value));
             }
             if base.is_empty() || !(merge && can_merge(&base, &yours, &theirs)) {
                 return Err(conflict(&gateway, &principal, &placement.shard, &name, &call, (base, yours, theirs)).await);
             }
         }
         let (settings, status) = apply(&theirs, &yours)?;
+        if (&settings, status) == (&now.settings, now.status) {
+            // It is so already: nothing to note, and no version that differs from none.
+            return Ok((series::etag(&now), axum::Json(series::words(&now))));
+        }
         // What decides no text is no matter for the directory.
         let same_texts = (&settings.pattern, settings.overflow, settings.reset)
             == (&now.settings.pattern, now.settings.overflow, now.settings.reset);
@@ -157,7 +161,8 @@ async fn conflict(
         "there never was such a version of this series; read it, and make your change to what it is"
     } else {
         "the series was changed since you read it: see conflicts for what you and others changed; make your change to what it is \
-         now, or send it with ?merge=true if the changes are apart"
+         now. Sent with ?merge=true it is made beside theirs, if no field is in both and neither changes what decides numbers \
+         (pattern, reset, fiscal_year, time_zone, first, gapless, overflow, max_length)"
     };
     let base = if base.is_empty() { json!({}).as_object().cloned().unwrap_or_default() } else { base };
     Failed::conflict(detail.to_owned(), versions::conflicts(&base, &yours, &theirs))
