@@ -40,7 +40,9 @@ pub(super) fn read(path: &Path) -> Result<Map<String, Value>, Failure> {
     let fields = if is_json(path) {
         serde_json::from_str(&text).map_err(|why| why.to_string())
     } else {
-        serde_saphyr::from_str(&text).map_err(|why| why.to_string())
+        // As YAML 1.2 has it: a series may be called no.
+        let options = serde_saphyr::options! { strict_booleans: true };
+        serde_saphyr::from_str_with_options(&text, options).map_err(|why| why.to_string())
     };
     fields.map_err(|why| format!("{shown} is not a list of fields, each with its value: {why}").into())
 }
@@ -53,8 +55,7 @@ pub(super) fn write(path: &Path, series: &Series) -> Result<(), Failure> {
 
 /// A series as people write it.
 pub(super) fn yaml(series: &impl Serialize) -> Result<String, Failure> {
-    // By way of JSON, whose members are in the contract's order and whose nothing is null.
-    Ok(serde_saphyr::to_string(&serde_json::to_value(series)?)?)
+    Ok(serde_saphyr::to_string(series)?)
 }
 
 /// Words like `pattern=INV{seq:6}`, `max_days_ahead=30` or `max_days_ahead=null`.
@@ -72,6 +73,7 @@ pub(super) fn fields(words: &[String]) -> Result<Map<String, Value>, Failure> {
 pub(super) fn typed<T: DeserializeOwned>(fields: Map<String, Value>) -> Result<T, Failure> {
     serde_path_to_error::deserialize(Value::Object(fields)).map_err(|why| match why.path().to_string().as_str() {
         "." => why.inner().to_string().into(),
+        field if TEXTS.contains(&field) => format!("{field}: {}; in YAML, put it in quotes", why.inner()).into(),
         field => format!("{field}: {}", why.inner()).into(),
     })
 }
@@ -106,6 +108,13 @@ mod tests {
             write(&path, &series).unwrap();
             assert_eq!(typed::<Series>(read(&path).unwrap()).unwrap(), series, "{name}");
         }
+        let path = folder.join("by-hand.yaml");
+        std::fs::write(&path, "series: no\npattern: {seq:4}\n").unwrap();
+        let braces = typed::<CreateSeries>(read(&path).unwrap()).unwrap_err().to_string();
+        assert!(braces.starts_with("pattern: ") && braces.ends_with("; in YAML, put it in quotes"), "{braces}");
+        std::fs::write(&path, "series: no\npattern: 'A{seq:4}'\n").unwrap();
+        assert_eq!(typed::<CreateSeries>(read(&path).unwrap()).unwrap().series, "no");
+        assert!(yaml(&series).unwrap().starts_with("series: "), "in the contract's order");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
