@@ -233,6 +233,16 @@ fn a_series_becomes_strict_where_it_is() {
         let _ = reserve(7, "2026-06-01").await.expect(201);
         let audit = app.first.get("/v1/series/a/audit").await.expect(200);
         assert_eq!(audit.body["complete"], true, "what was dated before it became strict is as it is: {}", audit.text);
+        // Where nothing can be released, the latest date is known.
+        app.first.create_series("b", "B{seq:4}", json!({"reset": "never"})).await.expect(201);
+        for date in ["2026-06-01", "2026-01-01"] {
+            app.first.issue("b", date, json!({"document_date": date})).await.expect(201);
+        }
+        let strict = app.first.http.patch(format!("{}/v1/series/b", app.first.base)).bearer_auth(&app.first.key);
+        let strict = strict.header("If-Match", "\"1\"").json(&json!({"chronology": "strict"}));
+        let _ = testkit::Reply::of(strict).await.expect(200);
+        let _ = app.first.issue("b", "back", json!({"document_date": "2026-05-31"})).await.problem(422, "chronology");
+        let _ = app.first.issue("b", "on", json!({"document_date": "2026-06-01"})).await.expect(201);
     });
 }
 

@@ -189,29 +189,43 @@ async fn refuse_numbers(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesNam
     Ok(())
 }
 
-/// Where the series becomes strict, the latest date of a period is found out: none that was released counts. That walks over
-/// the period's numbers while nothing is issued, some seconds for ten million, once.
+/// Where the series becomes strict, the latest date of each period stays as the floor of all dates to come. Where numbers could
+/// be released before, it may be that of one which nobody has any more, and is found out anew: that walks over the period's
+/// numbers under its counter's lock, and where it takes longer than an attempt may, nothing is changed.
 async fn set_counters(tx: &mut Tx<'_>, principal: &Principal, change: &Change<'_>, was: Chronology) -> Result<(), Error> {
     let gate = series::gate(change.status);
     let becomes_strict = was == Chronology::None && change.settings.chronology == Chronology::Strict;
+    let walks = becomes_strict && could_release(tx, principal, change.series).await?;
     sqlx::query!(
-        "update counter c set config_version = $3, gate = $4, last_date = case when $5 then d.latest else last_date end,
-                              floor_date = case when $5 then d.latest else floor_date end
+        "update counter c set config_version = $3, gate = $4, last_date = case when $6 then d.latest else last_date end,
+                              floor_date = case when $6 then d.latest when $5 then last_date else floor_date end
            from (select part, period from counter where tenant_id = $1 and series = $2 and gate <> 'closed'
                   order by part, period for no key update) o
            left join lateral (select max(document_date) as latest from number n
-                  where $5 and n.tenant_id = $1 and n.series = $2 and n.part = o.part and n.period = o.period
+                  where $6 and n.tenant_id = $1 and n.series = $2 and n.part = o.part and n.period = o.period
                     and n.state <> 'released') d on true
           where c.tenant_id = $1 and c.series = $2 and c.part = o.part and c.period = o.period and c.gate <> 'closed'",
         principal.tenant.0,
         change.series.as_str(),
         change.version + 1,
         gate.word(),
-        becomes_strict
+        becomes_strict,
+        walks
     )
     .execute(tx.db())
     .await?;
     Ok(())
+}
+
+/// Whether a number of the series could be released at any time.
+async fn could_release(tx: &mut Tx<'_>, principal: &Principal, name: &SeriesName) -> Result<bool, Error> {
+    let could = sqlx::query_scalar!(
+        r#"select exists (select from series_version where tenant_id = $1 and series = $2
+                             and settings ->> 'release' = 'last_unsent') as "could!""#,
+        principal.tenant.0,
+        name.as_str()
+    );
+    Ok(could.fetch_one(tx.db()).await?)
 }
 
 /// The version, and who made it out of what.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{Entry, Explained, Number, Reserve, Sighting, Step, client::Error};
+use api::{Conflict, Entry, Explained, Number, Reserve, Sighting, Step, client::Error};
 use clap::Args;
 use gateway::{Entropy, SystemClock, SystemEntropy};
 use serde_json::json;
@@ -156,11 +156,15 @@ where
     }
 }
 
-/// An error in words, with each field that is wrong.
+/// An error in words, with each field that is wrong or that others changed.
 pub(crate) fn tell(error: &Error) -> String {
     match error {
         Error::Problem(problem) if !problem.errors.is_empty() => {
             problem.errors.iter().map(|e| format!("{} {}", e.pointer, e.detail)).collect::<Vec<_>>().join("; ")
+        }
+        Error::Problem(problem) if !problem.conflicts.is_empty() => {
+            let field = |it: &Conflict| format!("\n  {}: was {}, you want {}, it is {}", it.field, it.base, it.yours, it.theirs);
+            format!("{}{}", problem.detail, problem.conflicts.iter().map(field).collect::<String>())
         }
         other => other.to_string(),
     }

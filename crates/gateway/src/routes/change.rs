@@ -50,12 +50,13 @@ pub(crate) async fn change(
     let name = SeriesName::parse(&name)?;
     let merge = super::query(asked)?.merge.unwrap_or(false);
     let version = versions::if_match(&headers)?;
-    let mut yours = fields(&body)?;
-    if yours.is_empty() {
+    let wanted = fields(&body)?;
+    if wanted.is_empty() {
         return Err(Failed::field("", "says nothing to change: give the fields that are to be others"));
     }
     let placement = gateway.placement(&principal, &name).await?;
     for _ in 0..TRIES {
+        let mut yours = wanted.clone();
         let now = series::present(&gateway, &principal, &name).await?;
         let theirs = all(&Version { version: now.version, draft: now.settings.draft(), status: now.status });
         if now.version != version {

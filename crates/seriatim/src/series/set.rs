@@ -62,21 +62,13 @@ impl Set {
         let body: PatchSeries = file::typed(differences.yours.clone())?;
         if !self.json {
             print!("{}", shown(&now, &differences.yours)?);
-            let (before, after) = tokio::try_join!(
-                look(&client, &self.series, None, None, 1),
-                look(&client, &self.series, Some(body.clone()), None, 1)
-            )
-            .map_or_else(|why| (None, Some(Err(why))), |(before, after)| (Some(before), Some(Ok(after))));
-            match after {
-                Some(Ok(after)) => {
-                    let first =
-                        |seen: &api::Previewed| seen.numbers.first().map_or("none".to_owned(), |next| next.number.clone());
-                    println!("the next number: {} -> {}", before.as_ref().map_or_else(String::new, first), first(&after));
-                    print!("{}", obstacles(&after));
-                }
-                // A series that takes no number now has no next one; whether the change is right is for the change to say.
-                Some(Err(why)) => println!("the next number can't be shown: {why}"),
-                None => {}
+            let next = |seen: &api::Previewed| seen.numbers.first().map_or("none".to_owned(), |next| next.number.clone());
+            // A series that takes no number now has no next one.
+            let before = look(&client, &self.series, None, None, 1).await.map_or("none".to_owned(), |seen| next(&seen));
+            match look(&client, &self.series, Some(body.clone()), None, 1).await {
+                Ok(after) => print!("the next number: {before} -> {}\n{}", next(&after), obstacles(&after)),
+                // Whether the change is right is for the change to say.
+                Err(why) => println!("the next number can't be shown: {why}"),
             }
         }
         if self.dry_run {
@@ -85,25 +77,13 @@ impl Set {
         if !self.yes && !agreed()? {
             return Err("nothing was changed".into());
         }
-        match patiently_once(&client, &self.series, differences.version, self.merge, &body).await {
-            Ok(changed) => show_status(&changed, self.json),
-            Err(Error::Problem(problem)) if !problem.conflicts.is_empty() && !self.json => {
-                let mut told = format!("{}\n", problem.detail);
-                for conflict in &problem.conflicts {
-                    told.push_str(&format!(
-                        "  {}: was {}, you want {}, it is {}\n",
-                        conflict.field, conflict.base, conflict.yours, conflict.theirs
-                    ));
-                }
-                Err(told.trim_end().to_owned().into())
-            }
-            Err(error) => Err(Told(error).into()),
-        }
+        let applied = apply(&client, &self.series, differences.version, self.merge, &body).await;
+        show_status(&applied.map_err(Told)?, self.json)
     }
 }
 
 /// One change; where no answer came, the same again, which changes nothing twice: the version is in it.
-async fn patiently_once(
+async fn apply(
     client: &api::client::Client,
     series: &str,
     version: i64,
